@@ -1,0 +1,1 @@
+"""The pure core: rules over values; no I/O, no clock, no randomness."""

@@ -1,0 +1,100 @@
+"""Who asks, how surely we know it, and where answers go; frozen for a whole turn.
+
+Terms are the glossary's: six facts identify a requester; turn authority adds what can differ
+between two messages of the same requester (decision 41).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netclaw.core.ids import SessionId
+
+
+class Audience(StrEnum):
+    """The trust level of who talks to netclaw; profiles narrow from Personal to Public."""
+
+    PERSONAL = "Personal"
+    TEAM = "Team"
+    PUBLIC = "Public"
+
+
+class Principal(StrEnum):
+    """The class of the sender."""
+
+    OPERATOR = "operator"
+    """The person who runs this host."""
+    TRUSTED = "trusted"
+    """A listed person of a channel."""
+    UNTRUSTED = "untrusted"
+    """An external person."""
+    AUTOMATION = "automation"
+    """A verified machine source: reminder, webhook, job result, child notice, signal wake."""
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a human being sent it (decision 56: missing provenance is never "human")."""
+        return self is not Principal.AUTOMATION
+
+
+class SourceKind(StrEnum):
+    """The kind of thing an input came from."""
+
+    CLI = "cli"
+    SLACK = "slack"
+    DISCORD = "discord"
+    MATTERMOST = "mattermost"
+    WEBHOOK = "webhook"
+    REMINDER = "reminder"
+    SESSION = "session"
+    SIGNAL = "signal"
+    JOB = "job"
+    CHILD = "child"
+
+
+class Authenticity(StrEnum):
+    """How surely the transport knows the sender."""
+
+    LOCAL_PROCESS = "LocalProcess"
+    VERIFIED = "Verified"
+    UNVERIFIED = "Unverified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requester:
+    """The six facts that say whether two turns have the same requester (glossary)."""
+
+    session_id: SessionId
+    audience: Audience
+    boundary: str
+    """Scope of origin: `local`, `slack:<team>/<channel>`, `webhook:<route>`, ..."""
+    channel_type: SourceKind
+    sender_id: str | None
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where one input came from; required on every input, internal ones included."""
+
+    source_kind: SourceKind
+    authenticity: Authenticity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryTarget:
+    """A place an answer is posted to beside the attached subscribers."""
+
+    channel: SourceKind
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authority:
+    """Everything a turn may rely on about who asked; a turn keeps the one it started with."""
+
+    requester: Requester
+    provenance: Provenance
+    delivery_targets: tuple[DeliveryTarget, ...] = ()
+    adopted_context: tuple[str, ...] = ()

@@ -1,0 +1,59 @@
+"""Names every identifier of the daemon, so that one kind is never passed for another.
+
+Forms are settled in the protocol page: session ids are persisted keys of 1 to 256 bytes
+without control characters; ids minted here are random 80-bit base32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NewType
+
+from netclaw.core.errors import InvalidArgumentError
+
+SessionId = NewType("SessionId", str)
+InputId = NewType("InputId", str)
+TurnId = NewType("TurnId", str)
+CallId = NewType("CallId", str)
+RunId = NewType("RunId", str)
+JobId = NewType("JobId", str)
+AppendId = NewType("AppendId", str)
+DispatchToken = NewType("DispatchToken", str)
+"""Names one model call or one tool launch of one process; a late result carries a stale one."""
+
+IdMaker = Callable[[], str]
+"""Returns a fresh random 80-bit base32 id (16 characters); the shell supplies it."""
+
+SESSION_ID_MAX_BYTES = 256
+MINTED_ID_LENGTH = 16
+CLI_ID_LENGTH = 10
+_CLI_ID = re.compile(r"cli/[a-z2-7]{10}\Z")
+
+
+def parse_session_id(text: str) -> SessionId:
+    """Check a session id at the edge; the value is kept exactly, case included.
+
+    Raises `InvalidArgumentError` when it is empty, longer than 256 bytes of UTF-8, not valid
+    UTF-8 or holds a control character.
+    """
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidArgumentError("The session id is not valid UTF-8.") from None
+    if not 1 <= size <= SESSION_ID_MAX_BYTES:
+        raise InvalidArgumentError(
+            f"A session id has 1 to {SESSION_ID_MAX_BYTES} bytes; this one has {size}."
+        )
+    if any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in text):
+        raise InvalidArgumentError("The session id holds a control character.")
+    return SessionId(text)
+
+
+def may_create_by_name(session_id: SessionId) -> bool:
+    """Whether a person may create this id by naming it (protocol, "Session id").
+
+    True for `cli/<10 base32>` and for names without a slash, so nobody can pre-create a
+    channel's key.
+    """
+    return "/" not in session_id or _CLI_ID.match(session_id) is not None

@@ -1,0 +1,1 @@
+"""The session rules: commands in, events and effects out."""

@@ -1,0 +1,1 @@
+"""Code generated from proto/netclaw/wire/v1 (git-ignored except this file)."""
