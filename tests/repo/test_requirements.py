@@ -1,0 +1,77 @@
+"""The requirement manifest and the tests' marks agree in both directions."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.repo import tree
+from tests.requirements import manifest
+from tests.requirements.manifest import ManifestError, Requirement
+
+
+def marks_in(source: str) -> Iterator[tuple[str | None, int]]:
+    """Yields (id, line) for each `pytest.mark.requirement(...)`; id is None if it is not a literal."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "pytest.mark.requirement":
+            continue
+        arguments = node.args or [ast.Constant(None)]
+        for argument in arguments:
+            literal = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+            yield (ast.literal_eval(argument) if literal else None), node.lineno
+
+
+def marks() -> dict[str | None, list[str]]:
+    """Every mark in the test tree: id to the places that carry it."""
+    found: dict[str | None, list[str]] = defaultdict(list)
+    for path in tree.files(under="tests", suffix=".py"):
+        for mark, line in marks_in((tree.ROOT / path).read_text()):
+            found[mark].append(f"{path}:{line}")
+    return found
+
+
+@pytest.mark.requirement("repo.requirements-two-way")
+def test_every_requirement_has_a_test_and_every_mark_a_requirement() -> None:
+    known, used = manifest.load(), marks()
+    without_literal = used.pop(None, [])
+    assert not without_literal, f"a mark's id must be a string literal: {without_literal}"
+    unknown = {mark: places for mark, places in used.items() if mark not in known}
+    assert not unknown, f"marks without a requirement: {unknown}"
+    unshown = sorted(set(known) - set(used))
+    assert not unshown, f"requirements that no test shows: {unshown}"
+
+
+@pytest.mark.requirement("repo.requirements-two-way")
+def test_marks_are_found_on_functions_classes_modules_and_parameters() -> None:
+    source = (
+        'pytestmark = pytest.mark.requirement("a.module")\n'
+        '@pytest.mark.requirement("a.class")\nclass T: ...\n'
+        '@pytest.mark.requirement("a.one", "a.two")\ndef t(): ...\n'
+        'pytest.param(1, marks=pytest.mark.requirement("a.param"))\n'
+        "pytest.mark.requirement(name)\n"
+    )
+    found = {mark for mark, _ in marks_in(source)}
+    assert found == {"a.module", "a.class", "a.one", "a.two", "a.param", None}
+
+
+@pytest.mark.parametrize("bad", ["", "plain", "Upper.case", "a.", ".a", "a b.c"])
+def test_a_malformed_id_is_refused(bad: str) -> None:
+    with pytest.raises(ManifestError):
+        Requirement(bad, "here", "A sentence.")
+
+
+def test_a_requirement_without_words_is_refused() -> None:
+    with pytest.raises(ManifestError):
+        Requirement("a.b", "decision 1", " ")
+
+
+def test_the_manifest_holds_one_module_per_subject() -> None:
+    for path in tree.files(under="tests/requirements", suffix=".py"):
+        name = Path(path).stem
+        if name in {"__init__", "manifest"}:
+            continue
+        assert "Requirement(" in (tree.ROOT / path).read_text(), f"{path} lists nothing"

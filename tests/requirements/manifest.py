@@ -1,0 +1,68 @@
+"""Requirements as data: what netclaw promises, where each promise comes from, one sentence each.
+
+Every other module in this folder lists its subject's `REQUIREMENTS`. A test says which promise it shows
+with `@pytest.mark.requirement("id")`; `tests/repo/test_requirements.py` fails on a promise without a test
+and on a mark without a promise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import tests.requirements as package
+
+ID_SHAPE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_-]*)+")
+
+
+class ManifestError(ValueError):
+    """The manifest contradicts itself: a bad or doubled id, or an empty sentence."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One promise.
+
+    `id` is `<subject>.<name>` and never changes meaning; `source` names where it was decided
+    ("decision 5", "protocol, Appending", "S0 Loop guard", "issue 2 item 3"); `text` is one sentence
+    about behaviour that a person can see.
+    """
+
+    id: str
+    source: str
+    text: str
+
+    def __post_init__(self) -> None:
+        """Refuses what a reader could not use."""
+        if not ID_SHAPE.fullmatch(self.id):
+            message = f"{self.id!r} is not of the form subject.name"
+            raise ManifestError(message)
+        if not self.source.strip() or not self.text.strip():
+            message = f"{self.id}: source and text must say something"
+            raise ManifestError(message)
+
+
+def _modules() -> Iterator[ModuleType]:
+    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        if found.name != "manifest":
+            yield importlib.import_module(f"{package.__name__}.{found.name}")
+
+
+def load() -> dict[str, Requirement]:
+    """All requirements by id. Raises ManifestError if two share an id or a module lists none."""
+    known: dict[str, Requirement] = {}
+    for module in _modules():
+        listed: tuple[Requirement, ...] = getattr(module, "REQUIREMENTS", ())
+        if not listed:
+            message = f"{module.__name__} lists no REQUIREMENTS"
+            raise ManifestError(message)
+        for requirement in listed:
+            if requirement.id in known:
+                message = f"{requirement.id} is listed twice"
+                raise ManifestError(message)
+            known[requirement.id] = requirement
+    return known

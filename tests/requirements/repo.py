@@ -1,0 +1,46 @@
+"""Promises of the repository itself."""
+
+from tests.requirements.manifest import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "repo.requirements-two-way",
+        "issue 2 item 1",
+        "Every requirement is shown by a test and every requirement mark names a requirement.",
+    ),
+    Requirement(
+        "repo.file-size",
+        "issue 2 item 1",
+        "No Python file or script holds more than 400 lines.",
+    ),
+    Requirement(
+        "repo.no-fixed-sleeps",
+        "issue 2, quality bar",
+        "Tests wait for a condition with a bound, never for a fixed time.",
+    ),
+    Requirement(
+        "repo.wheel-complete",
+        "issue 2 item 1",
+        "The wheel holds the package, its SQL and the generated protocol code, built offline.",
+    ),
+    Requirement(
+        "repo.speaks-of-itself",
+        "decision 78",
+        "No tracked file names a package index, a machine path or a host of someone's network.",
+    ),
+    Requirement(
+        "repo.locked",
+        "decision 78",
+        "Every dependency is locked with hashes in a file that agrees with the project's metadata.",
+    ),
+    Requirement(
+        "repo.layers",
+        "architecture, Tree",
+        "Imports go one way; each import contract really breaks when its rule is broken.",
+    ),
+    Requirement(
+        "repo.generated-protocol",
+        "decision 78",
+        "One function generates the protocol code for wheels, editable installs and by hand.",
+    ),
+)
