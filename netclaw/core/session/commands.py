@@ -1,0 +1,146 @@
+"""What a session process is asked to decide on, in the imperative: the mailbox's vocabulary.
+
+Events of the journal authored elsewhere (an admitted input, an answer) are not commands: they
+reach the state through evolve, and `Advance` then asks what follows from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import DispatchToken
+from netclaw.core.messages import Usage
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.tool_call import ToolResult
+
+
+class TimerKind(StrEnum):
+    """The timers the rules ask for; the shell owns the clock."""
+
+    IDLE = "idle"
+    PASSIVATION_GRACE = "passivation-grace"
+    DRAIN_SAFE_POINT = "drain-safe-point"
+
+
+class FinishReason(StrEnum):
+    """Why a model call's stream ended."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedCall:
+    """A tool call as the model wrote it, before netclaw gives it its own id."""
+
+    provider_call_id: str
+    name: str
+    arguments: str
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recover:
+    """Heal what the last process left open, then become Ready; the first command of a process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """Look whether committed facts call for work (an input to run, an answer to act on)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishRound:
+    """A model call ended by itself."""
+
+    token: DispatchToken
+    text: str
+    thinking: str
+    calls: tuple[ProposedCall, ...]
+    finish: FinishReason
+    usage: Usage
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailRound:
+    """A model call failed or a watchdog cut it; `sentence` is fit to show."""
+
+    token: DispatchToken
+    category: ErrorCategory
+    sentence: str
+    reference: str
+    is_context_overflow: bool = False
+    is_retryable_elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginOutput:
+    """The model call in flight has its first text, and somebody would see it stream."""
+
+    token: DispatchToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishTool:
+    """A launched call ended; `result` is bounded and redacted."""
+
+    token: DispatchToken
+    result: ToolResult
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopTurn:
+    """A person ends the turn at the next safe point (decision 26)."""
+
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """The daemon stops or restarts: stop at the next safe point, within `budget_s`."""
+
+    is_restart: bool
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passivate:
+    """End the process if nothing runs (idle, operator, or to make room)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireTimer:
+    """A timer asked for by the rules is due; stale ones carry an old token."""
+
+    timer: TimerKind
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeInterest:
+    """The OR of all subscribers' filters changed."""
+
+    interest: OutputFilter
+
+
+SessionCommand = (
+    Recover
+    | Advance
+    | FinishRound
+    | FailRound
+    | BeginOutput
+    | FinishTool
+    | StopTurn
+    | Drain
+    | Passivate
+    | FireTimer
+    | ChangeInterest
+)

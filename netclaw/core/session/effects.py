@@ -1,0 +1,128 @@
+"""What the shell must do after a decision was committed, as verb and noun.
+
+Order matters: the shell performs effects in the order given, after the events of the same
+decision are committed (`early` ones as soon as the append was sent; see `Decision`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netclaw.core.ids import CallId, DispatchToken, TurnId
+from netclaw.core.session.commands import TimerKind
+from netclaw.core.session.events import OutboxRow, SessionEvent
+from netclaw.core.session.outputs import Output
+from netclaw.core.session.state import Runtime
+from netclaw.core.tool_call import ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallModel:
+    """Start a model call over the history as of the state after this decision."""
+
+    token: DispatchToken
+    turn_id: TurnId
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelModel:
+    """Cancel the model call of this token; its late results are dropped by the token."""
+
+    token: DispatchToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTool:
+    """Launch one call; its ToolBatchStarted is committed."""
+
+    token: DispatchToken
+    turn_id: TurnId
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelTool:
+    """Kill the whole tree of a launched call; it still reports one FinishTool."""
+
+    token: DispatchToken
+    call_id: CallId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseDeltas:
+    """The deltas held for this call may leave; its OutputStarted is committed."""
+
+    token: DispatchToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emit:
+    """Send an output that needs no commit (processing state, notices)."""
+
+    output: Output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTimer:
+    """Fire `FireTimer(timer, token)` after `after_s`; replaces a timer of the same kind."""
+
+    timer: TimerKind
+    token: str
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelTimer:
+    """Forget a timer."""
+
+    timer: TimerKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitProcess:
+    """End this process on purpose, after all sent frames are flushed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Write one line to the session log."""
+
+    level: str
+    text: str
+
+
+Effect = (
+    CallModel
+    | CancelModel
+    | RunTool
+    | CancelTool
+    | ReleaseDeltas
+    | Emit
+    | StartTimer
+    | CancelTimer
+    | ExitProcess
+    | Log
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The whole answer to one command.
+
+    `events` become one append; `outputs` and `outbox` ride in it and are released by the
+    supervisor on commit. `early` starts while the append is in flight and is cancelled if it is
+    refused (only a CallModel beside its TurnStarted may). `effects` follow the commit. `runtime`
+    replaces the process-local part of the state once the append is committed. `needs_snapshot`
+    asks the shell to put a snapshot into the same append.
+    """
+
+    runtime: Runtime
+    events: tuple[SessionEvent, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    outbox: tuple[OutboxRow, ...] = ()
+    early: tuple[CallModel, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    needs_snapshot: bool = False

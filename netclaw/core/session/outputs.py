@@ -1,0 +1,188 @@
+"""What subscribers see of a session, and the filter each of them chooses (S0 delivery)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.messages import Usage
+from netclaw.core.session.events import TurnOutcome
+from netclaw.core.session.phase import Phase
+from netclaw.core.tool_call import OutcomeCategory
+
+
+class OutputFilter(IntFlag):
+    """A subscriber's choice; lifecycle outputs arrive whatever it is."""
+
+    TEXT = 1
+    TEXT_STREAMING = 2
+    THINKING = 4
+    TOOL_CALLS = 8
+    USAGE = 16
+    FILES = 32
+    PROCESSING_STATE = 64
+    ALL = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextOutput:
+    """A final assembled assistant text: a round's preamble, or the answer."""
+
+    turn_id: TurnId
+    text: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """Incremental text of the round in flight; ephemeral."""
+
+    turn_id: TurnId
+    text: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta:
+    """Incremental reasoning of the round in flight; ephemeral."""
+
+    turn_id: TurnId
+    text: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallOutput:
+    """A call the model asked for; arguments are redacted JSON text."""
+
+    turn_id: TurnId
+    call_id: CallId
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultOutput:
+    """The result of one call, bounded and redacted."""
+
+    turn_id: TurnId
+    call_id: CallId
+    name: str
+    outcome: OutcomeCategory
+    text: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageOutput:
+    """Token counts of the turn so far and the window they are measured against."""
+
+    turn_id: TurnId
+    usage: Usage
+    context_window: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutput:
+    """An attachment made by the model or a tool."""
+
+    turn_id: TurnId
+    path: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessingOutput:
+    """The session's phase changed; drives typing indicators."""
+
+    phase: Phase
+    buffered_inputs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitleOutput:
+    """Lifecycle: the title changed."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorOutput:
+    """Lifecycle: a turn failed, or the session has something to say about its health."""
+
+    turn_id: TurnId | None
+    category: ErrorCategory
+    sentence: str
+    reference: str
+    input_ids: tuple[InputId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeOutput:
+    """Lifecycle: a line for the person that is no error (stopping, restarting, resumed)."""
+
+    sentence: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionOutput:
+    """Lifecycle: the history was shortened."""
+
+    tokens_before: int
+    tokens_after: int
+    kept_messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCompletedOutput:
+    """Lifecycle: the only turn boundary; lists the inputs it consumed."""
+
+    turn_id: TurnId
+    input_ids: tuple[InputId, ...]
+    outcome: TurnOutcome | None
+    """None when the turn failed; an ErrorOutput then precedes it."""
+    open_child_runs: tuple[str, ...] = ()
+
+
+Output = (
+    TextOutput
+    | TextDelta
+    | ThinkingDelta
+    | ToolCallOutput
+    | ToolResultOutput
+    | UsageOutput
+    | FileOutput
+    | ProcessingOutput
+    | TitleOutput
+    | ErrorOutput
+    | NoticeOutput
+    | CompactionOutput
+    | TurnCompletedOutput
+)
+
+FILTER_OF: dict[type[Output], OutputFilter | None] = {
+    TextOutput: OutputFilter.TEXT,
+    TextDelta: OutputFilter.TEXT_STREAMING,
+    ThinkingDelta: OutputFilter.THINKING,
+    ToolCallOutput: OutputFilter.TOOL_CALLS,
+    ToolResultOutput: OutputFilter.TOOL_CALLS,
+    UsageOutput: OutputFilter.USAGE,
+    FileOutput: OutputFilter.FILES,
+    ProcessingOutput: OutputFilter.PROCESSING_STATE,
+    TitleOutput: None,
+    ErrorOutput: None,
+    NoticeOutput: None,
+    CompactionOutput: None,
+    TurnCompletedOutput: None,
+}
+"""The bit that admits each output; None is lifecycle, always delivered."""
+
+
+def admits(chosen: OutputFilter, output_type: type[Output]) -> bool:
+    """Whether a subscriber with this filter receives outputs of this type."""
+    needed = FILTER_OF[output_type]
+    return needed is None or bool(chosen & needed)

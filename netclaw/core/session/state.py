@@ -1,0 +1,115 @@
+"""The state of a session: what the journal says, and apart from it what this process is doing.
+
+`SessionState` is exactly `evolve` over the journal in commit order and is what a snapshot holds.
+`Runtime` dies with the process: phase, calls in flight, timers, who is watching.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from netclaw.core.authority import Audience, Authority, SourceKind
+from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
+from netclaw.core.messages import Message, Usage
+from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.phase import Phase
+from netclaw.core.tool_call import ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferedInput:
+    """An admitted input that is not consumed, with its seq and time."""
+
+    seq: int
+    at: int
+    admitted: InputAdmitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallState:
+    """One call of the open batch."""
+
+    call: ToolCall
+    is_launched: bool = False
+    result: ToolResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A turn that is neither recorded nor failed."""
+
+    turn_id: TurnId
+    authority: Authority
+    input_ids: tuple[InputId, ...]
+    started_at: int
+    rounds: int = 0
+    """Rounds recorded so far; the model call in flight is round `rounds`."""
+    batch: tuple[CallState, ...] = ()
+    """Calls of the last recorded round; empty once the boundary was passed."""
+    has_launched: bool = False
+    has_text_out: bool = False
+    """Text may have reached a person (OutputStarted, or a released preamble)."""
+    joined_since_round: tuple[InputId, ...] = ()
+    """Joined after the last RoundRecorded: these return to the buffer at a heal."""
+    usage: Usage = field(default_factory=Usage)
+    crashes: int = 0
+    is_person_told_of_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """Everything durable about one session; a pure function of its journal."""
+
+    session_id: SessionId = SessionId("")
+    kind: SessionKind = SessionKind.MAIN
+    channel: SourceKind = SourceKind.CLI
+    audience: Audience = Audience.PERSONAL
+    life: int = 1
+    head: int = 0
+    """seq of the last event applied."""
+    history: tuple[Message, ...] = ()
+    buffered: tuple[BufferedInput, ...] = ()
+    """Admitted, not consumed and not in the open turn; in admission order."""
+    in_turn: tuple[BufferedInput, ...] = ()
+    """The open turn's inputs, kept whole so that a heal can put them back."""
+    turn: OpenTurn | None = None
+    answers: tuple[AnswerAdmitted, ...] = ()
+    recent_source_ids: tuple[str, ...] = ()
+    title: str = ""
+    working_directory: str = ""
+    turns: int = 0
+    last_input_tokens: int = 0
+    last_activity_at: int = 0
+    events_since_snapshot: int = 0
+    is_passivated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTool:
+    """A launched call of this process."""
+
+    token: DispatchToken
+    call_id: CallId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainState:
+    """A drain in progress."""
+
+    is_restart: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What this process is doing; never journaled."""
+
+    phase: Phase = Phase.RECOVERING
+    model_token: DispatchToken | None = None
+    running: tuple[RunningTool, ...] = ()
+    interest: OutputFilter = OutputFilter(0)
+    drain: DrainState | None = None
+    is_stop_requested: bool = False
+    idle_token: str = ""
+    grace_token: str = ""
+    drain_token: str = ""
