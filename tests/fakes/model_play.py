@@ -1,15 +1,21 @@
-"""What the fake model answers to one request: which round it is, and the checks of a real provider."""
+"""What the fake model answers to a request: which round it is, and a real provider's checks."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tests.fakes.model_reply import Reply
 from tests.fakes.model_script import parse_rounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fakes.model_reply import Reply
+
+    RoundsOf = Callable[[str], tuple[Reply, ...]]
 
 JsonObject = dict[str, Any]
 Messages = list[JsonObject]
@@ -34,7 +40,7 @@ def text_of(message: JsonObject) -> str:
     return ""
 
 
-def find_play(messages: Messages, default: Reply) -> Play:
+def find_play(messages: Messages, default: Reply, rounds_of: RoundsOf = parse_rounds) -> Play:
     """The round that the messages alone decide; the default once the script is used up."""
     assistants = 0
     newest_user: str | None = None
@@ -44,8 +50,11 @@ def find_play(messages: Messages, default: Reply) -> Play:
             assistants += 1
         elif role == "user":
             text = text_of(message)
-            newest_user = text if newest_user is None else newest_user
-            rounds = parse_rounds(text) if "[[" in text else ()
+            if newest_user is None:
+                newest_user = text
+            elif not assistants:
+                continue  # an older message whose turn failed without an answer
+            rounds = rounds_of(text)
             if not rounds:
                 continue
             if assistants < len(rounds):
@@ -56,20 +65,21 @@ def find_play(messages: Messages, default: Reply) -> Play:
 
 
 def filled(reply: Reply, messages: Messages) -> Reply:
-    """`reply` with echo and results taken from the request."""
+    """`reply` with the user messages and tool results of the open turn, where it asks for them.
+
+    The open turn reaches back to the newest assistant message that called no tool.
+    """
     if not (reply.is_echo or reply.is_results):
         return reply
     users: list[str] = []
     results: list[str] = []
-    is_user_open = True
     for message in reversed(messages):
         role = message.get("role")
-        if role == "user" and is_user_open:
+        if role == "user":
             users.append(text_of(message))
-        elif role == "tool" and not users:
+        elif role == "tool":
             results.append(text_of(message))
-        elif role == "assistant" and users:
-            is_user_open = False
+        elif role == "assistant" and not message.get("tool_calls"):
             break
     text = reply.text
     if reply.is_echo:
@@ -118,7 +128,9 @@ def _pairing_complaint(messages: Messages) -> str | None:
         role = message.get("role")
         if role == "tool":
             if message.get("tool_call_id") not in waiting:
-                return "messages with role 'tool' must follow an assistant message with its tool call"
+                return (
+                    "messages with role 'tool' must follow an assistant message with its tool call"
+                )
             waiting.remove(message["tool_call_id"])
             continue
         if waiting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
 
@@ -71,6 +71,18 @@ class Faults:
     is_done_sent: bool = True
     is_drip: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the body may be written at once: nothing happens between its chunks."""
+        return (
+            not self.is_drip
+            and self.stall_after is None
+            and self.gate is None
+            and self.cut_after is None
+            and self.garbage_after is None
+            and self.error_event_after is None
+        )
+
 
 NO_FAULTS = Faults()
 
@@ -96,3 +108,8 @@ class Reply:
     is_spaceless: bool = False
     is_multiline: bool = False
     faults: Faults = NO_FAULTS
+
+    def on_attempt(self, attempt: int) -> Reply:
+        """What the `attempt`-th call of this round gets, counted from 1."""
+        limit = self.faults.attempts
+        return self if limit is None or attempt <= limit else replace(self, faults=NO_FAULTS)

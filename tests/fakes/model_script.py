@@ -1,46 +1,52 @@
 """The script language of the fake model: what one reply is, and how message text asks for one.
 
-A user message may hold directives in double square brackets. They form *rounds*: one round is one model
-call. The fake picks the newest user message that holds directives and plays the round whose index is
-the number of assistant messages after it, so the answer depends on the request alone: a session that was
-killed and started again gets the same answer. When the rounds are used up (or there are none) the answer
-is the default, an echo of the newest user messages. A new round begins at `[[next]]` and at a content
-directive that follows a tool directive; tool directives that stand together are one parallel batch.
+A user message may hold directives in double square brackets. They form *rounds*: one round is one
+model call. The fake looks at the newest user message; if that holds no directives, at older ones
+that were answered in part, so a script goes on when a note or a plain message joins its turn. It
+plays the round whose index is the number of assistant messages after the script's message. The
+answer depends on the request alone: a session that was killed and started again gets the same one.
+When the rounds are used up (or there are none) the answer is the default, `[[echo]]`.
+
+A new round begins at `[[next]]` and at a content directive that follows a tool directive; tool
+directives that stand together are one parallel batch. So
+`[[tool:a {}]] [[tool:b {}]] [[reply:done]]` is two calls at once, then text.
 
 Content
     [[reply:TEXT]]            text (may be given several times; joined)
-    [[echo]]                  `echo: ` and the user messages since the last assistant message
-    [[results]]               `results: ` and the tool results since the last assistant message
+    [[echo]]                  `echo: ` and the user messages of the open turn, joined by ` | `
+    [[results]]               `results: ` and the tool results of the open turn
     [[tokens:N]]              N tokens, `t0 t1 ...`, one chunk each
     [[big:BYTES]]             one chunk of that many bytes
     [[think:TEXT]] [[think_tokens:N]]   reasoning_content before the text
     [[empty]]                 an assistant message without anything in it
-    [[tool:NAME {JSON}]]      a tool call; text that is no JSON is sent as it is (malformed arguments)
+    [[tool:NAME {JSON}]]      a tool call; what is no JSON is sent as it is (malformed arguments)
     [[next]]                  end of this round
 Shape
-    [[chunk:N]]               N characters a chunk, for text, thinking and arguments (default: a word)
+    [[chunk:N]]               N characters a chunk: text, thinking, arguments (default: a word)
     [[ids:same|missing|empty]]            provider call ids
     [[calls:whole|no_index|empty_chunks]] how calls are cut into chunks (default: fragments)
     [[reasoning_key:NAME]]    field of thinking deltas (default reasoning_content)
     [[usage:PROMPT,COMPLETION,CACHED]] [[usage:none]]
     [[finish:stop|length|content_filter|tool_calls|...]]
     [[crlf]] [[cr]] [[bad_utf8]] [[no_space]] [[multiline]]   forms of the event stream
-Faults (each takes `:ATTEMPTS` as last value: only the first so many calls of this round fail, then it answers)
-    [[status:CODE[:ATTEMPTS]]]  HTTP error; [[retry_after:VALUE]] adds the header (seconds or a date)
-    [[overflow[:openai|llamacpp|vllm|ollama|anthropic|plain]]]  HTTP 400, prompt too long
+Faults (`:ATTEMPTS` where shown, or `[[attempts:N]]`: only the first so many calls of this round
+are struck, then it answers; a call sent again with the same conversation counts as the next)
+    [[status:CODE[:ATTEMPTS]]] HTTP error; [[retry_after:VALUE]] adds the header (seconds or date)
+    [[overflow[:openai|llamacpp|vllm|ollama|anthropic|plain[:ATTEMPTS]]]]  400, prompt too long
     [[stall:S[:ATTEMPTS]]]    headers, then silence for S seconds before the first token
-    [[stall_headers:S]]       silence before the headers
+    [[stall_headers:S[:ATTEMPTS]]]        silence before the headers
     [[stall_after:N:S]]       silence after N chunks
     [[keepalive:S]]           an SSE comment every S seconds while stalling or waiting at a gate
-    [[gate:NAME]] [[gate_after:N:NAME]]   wait until the gate is opened (see tests.fakes.model)
+    [[gate:NAME[:ATTEMPTS]]]  wait before the first token until the gate is opened
+    [[gate_after:N:NAME]]     the same after N chunks
     [[pace:MS]]               pause between chunks
     [[cut:N[:ATTEMPTS]]]      drop the connection after N chunks
-    [[no_done]] [[no_finish]] end politely, but without `[DONE]` / without finish_reason and `[DONE]`
-    [[garbage:N]]             an event that is no JSON after N chunks; [[error_event:N]] an error object
+    [[no_done]] [[no_finish]] end politely, without `[DONE]` / without finish_reason and `[DONE]`
+    [[garbage:N]]             an event that is no JSON after N chunks
+    [[error_event:N]]         an error object as event after N chunks
     [[html]]                  HTTP 200 with a page instead of a stream
     [[redirect:URL]]          HTTP 307
     [[drip]]                  every byte in a write of its own
-    [[attempts:N]]            the faults of this round strike the first N calls only
 """
 
 from __future__ import annotations
@@ -93,6 +99,8 @@ def _directive_end(text: str, start: int) -> int | None:
 
 def parse_rounds(text: str) -> tuple[Reply, ...]:
     """The rounds that the directives of `text` ask for; empty if it holds none."""
+    if "[[" not in text:
+        return ()
     rounds: list[Reply] = []
     current: Reply | None = None
     for name, value in parse_directives(text):
@@ -169,7 +177,12 @@ def _fault(*fields: Callable[[str], dict[str, Any]], **fixed: Any) -> Rule:
 
 def _whole_fault(name: str) -> Rule:
     """A fault whose value may hold colons (URLs, dates), so it takes no number of attempts."""
-    return lambda reply, value: replace(reply, faults=replace(reply.faults, **{name: value}))
+
+    def rule(reply: Reply, value: str) -> Reply:
+        changes: dict[str, Any] = {name: value}
+        return replace(reply, faults=replace(reply.faults, **changes))
+
+    return rule
 
 
 def _stall_after(reply: Reply, value: str) -> Reply:

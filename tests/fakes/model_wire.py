@@ -23,7 +23,7 @@ ERROR_EVENT = b'{"error":{"message":"the backend gave up","type":"server_error",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What one answer carries besides its content; `serial` makes call ids unique and repeatable."""
+    """What an answer carries besides content; `serial` makes call ids unique and repeatable."""
 
     completion_id: str
     model: str
@@ -84,7 +84,7 @@ def whole(reply: Reply, frame: Frame) -> JsonObject:
 
 
 def call_id(reply: Reply, frame: Frame, position: int) -> str | None:
-    """The provider's id of one call, as the script's id style says; None means the member is absent."""
+    """The provider's id of one call in the script's id style; None leaves the member out."""
     if reply.ids is IdStyle.UNIQUE:
         return f"call_{frame.serial}_{position}"
     return {IdStyle.SAME: "call_0", IdStyle.EMPTY: ""}.get(reply.ids)

@@ -1,0 +1,1 @@
+"""Real servers on loopback that play the outside world in tests and benchmarks."""
