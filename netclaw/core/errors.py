@@ -206,7 +206,9 @@ class StorageFullError(StorageError):
     """The disk that holds the home has no room; nothing was written."""
 
     code = ErrorCode.STORAGE_FULL
-    default_fix = "Free space on the disk that holds the netclaw home; the daemon resumes by itself."
+    default_fix = (
+        "Free space on the disk that holds the netclaw home; the daemon resumes by itself."
+    )
 
 
 class StorageReadOnlyError(StorageError):

@@ -1,0 +1,77 @@
+"""How a session process runs tools: definitions out, calls in, bounded results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from netclaw.core.authority import Authority
+from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.settings import SessionStorage, ToolSettings
+from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What `session_status` may tell the model about its own session."""
+
+    session_id: SessionId
+    title: str
+    phase: str
+    audience: str
+    channel: str
+    turns: int
+    life: int
+    head_seq: int
+    buffered_inputs: int
+    last_input_tokens: int
+    context_window: int
+    model: str
+    working_directory: str
+
+
+class ToolTrees(Protocol):
+    """Tells the supervisor which process trees exist, so that none outlives its session."""
+
+    async def opened(self, call_id: CallId, pid: int, start_ticks: int) -> None:
+        """Return once the supervisor acknowledged it; the tree must not run before."""
+
+    async def closed(self, call_id: CallId) -> None:
+        """The tree is known to be gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What one call may rely on; frozen for the call."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    authority: Authority
+    is_attended: bool
+    storage: SessionStorage
+    settings: ToolSettings
+    working_directory: str
+    """Declared project directory, or empty."""
+    trees: ToolTrees
+    facts: Callable[[], SessionFacts]
+    redact: Callable[[str], str]
+    """Removes known secrets and token shapes; applied before bounding and spilling."""
+    on_item: Callable[[], None]
+    """Called at the first result and each streamed item: resets the execution watchdog."""
+
+
+class ToolRunner(Protocol):
+    """The dispatcher, as the session process sees it."""
+
+    def definitions(
+        self, authority: Authority, settings: ToolSettings
+    ) -> tuple[ToolDefinition, ...]:
+        """The tools the model may see in this turn, in a stable order."""
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Authorize, run, redact, bound, spill.
+
+        Never raises for what a tool does: every fault becomes a result with its receipt.
+        Cancelling it kills the whole process tree before it returns `CancelledError`.
+        """
