@@ -18,7 +18,7 @@ KIND_BY_FOLDER = {
     "model": "model",
     "adapters": "adapters",
 }
-"""Folders under tests/ whose tests are not unit tests. `scripts/test` runs each kind as its own stage."""
+"""Folders under tests/ that are not unit tests; `scripts/test` runs each kind as its own stage."""
 
 FIXED_SEEDS = (1, 7, 20_261_130)
 """Seeds that every run tries, so that a failure once found is tried for ever."""
@@ -35,7 +35,7 @@ settings.load_profile("netclaw")
 
 
 def random_seed() -> int:
-    """The one seed that changes from run to run; `NETCLAW_TEST_SEED` pins it to repeat a failure."""
+    """The seed that changes from run to run; `NETCLAW_TEST_SEED` pins it to repeat a failure."""
     return int(os.environ.get(SEED_VARIABLE) or random.SystemRandom().randrange(2**32))
 
 
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def short_tmp() -> Iterator[Path]:
-    """A folder with a path short enough for a Unix socket (108 bytes in all); removed afterwards."""
+    """A folder whose path is short enough for a Unix socket (108 bytes); removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp"))
     try:
         yield folder

@@ -1,9 +1,9 @@
 """Generates `netclaw.wire.v1` from `proto/`, for wheels, editable installs and by hand.
 
 The generated code is not kept in git: it would conflict and drift. The build backend calls
-`CustomBuildHook` for every wheel and every editable install, and `tools/gen_protos.sh` runs this file
-as a program, so there is exactly one recipe. `proto/` mirrors the package path, which makes the
-imports inside the generated code come out right without touching them.
+`CustomBuildHook` for every wheel and every editable install, and `tools/gen_protos.sh` runs this
+file as a program, so there is exactly one recipe. `proto/` mirrors the package path, which makes
+the imports inside the generated code come out right without touching them.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def _compile(source: Path, schemas: list[Path], target: Path) -> None:
 def generate(root: Path) -> list[Path]:
     """Compiles every schema under `root/proto` and returns the generated files.
 
-    Files are compiled aside and moved into place one by one, only where bytes differ: a process that
-    imports them meanwhile never sees half a file, and an unchanged schema changes no timestamp.
-    Output of a schema that no longer exists is removed. Raises ProtoGenerationError.
+    Files are compiled aside and moved into place one by one, only where bytes differ: a process
+    that imports them meanwhile never sees half a file, and an unchanged schema changes no
+    timestamp. Output of a schema that no longer exists is removed. Raises ProtoGenerationError.
     """
     source = root / "proto"
     schemas = sorted((source / PACKAGE).glob("*.proto"))

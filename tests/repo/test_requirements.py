@@ -15,7 +15,7 @@ from tests.requirements.manifest import ManifestError, Requirement
 
 
 def marks_in(source: str) -> Iterator[tuple[str | None, int]]:
-    """Yields (id, line) for each `pytest.mark.requirement(...)`; id is None if it is not a literal."""
+    """Yields (id, line) for each `pytest.mark.requirement(...)`; the id is None if no literal."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or ast.unparse(node.func) != "pytest.mark.requirement":
             continue

@@ -1,8 +1,8 @@
 """Requirements as data: what netclaw promises, where each promise comes from, one sentence each.
 
-Every other module in this folder lists its subject's `REQUIREMENTS`. A test says which promise it shows
-with `@pytest.mark.requirement("id")`; `tests/repo/test_requirements.py` fails on a promise without a test
-and on a mark without a promise.
+Every other module in this folder lists its subject's `REQUIREMENTS`. A test says which promise it
+shows with `@pytest.mark.requirement("id")`; `tests/repo/test_requirements.py` fails on a promise
+without a test and on a mark without a promise.
 """
 
 from __future__ import annotations
