@@ -94,7 +94,7 @@ class Finished:
     text: str
     thinking: str = ""
     calls: tuple[ProposedCall, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     model: str = ""
 
 
@@ -138,7 +138,7 @@ class ModelCallError(Exception):
 
     @property
     def is_retryable_elsewhere(self) -> bool:
-        """Whether another model may be asked instead: nothing arrived, and the fault is not ours."""
+        """Whether another model may be asked: nothing arrived, and the fault is not ours."""
         return self.is_before_first_chunk and self.category in (
             ErrorCategory.TIMEOUT,
             ErrorCategory.PROVIDER_FAILURE,
