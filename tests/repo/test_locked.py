@@ -1,0 +1,68 @@
+"""The locked requirement files and the project's metadata agree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.repo import tree
+
+NAMES = ("runtime", "local", "dev")
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
+
+
+def text(name: str) -> str:
+    """One locked file."""
+    return (tree.ROOT / f"requirements/{name}.txt").read_text()
+
+
+def pins(name: str) -> dict[str, str]:
+    """Locked version by normalised package name."""
+    found = filter(None, map(PIN.match, text(name).splitlines()))
+    return {match[1].lower().replace("_", "-"): match[2] for match in found}
+
+
+def declared() -> dict[str, list[Requirement]]:
+    """What the metadata asks for, by the locked file that must hold it."""
+    meta = tomllib.loads((tree.ROOT / "pyproject.toml").read_text())
+    project, extras = meta["project"], meta["project"]["optional-dependencies"]
+    wanted = {
+        "runtime": project["dependencies"],
+        "local": [*project["dependencies"], *extras["local"]],
+        "dev": [*project["dependencies"], *extras["dev"], *meta["build-system"]["requires"]],
+    }
+    return {name: [Requirement(line) for line in lines] for name, lines in wanted.items()}
+
+
+@pytest.mark.requirement("repo.locked")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_declared_dependency_is_locked_at_a_version_it_allows(name: str) -> None:
+    locked = pins(name)
+    for wanted in declared()[name]:
+        version = locked.get(wanted.name.lower().replace("_", "-"))
+        assert version, f"{wanted.name} is not in requirements/{name}.txt: run scripts/lock"
+        assert wanted.specifier.contains(version), f"{wanted} but locked at {version}"
+
+
+@pytest.mark.requirement("repo.locked")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pin_carries_hashes_and_no_address(name: str) -> None:
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", text(name))
+    bare = [block.split()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block]
+    assert not bare, f"without a hash: {bare}"
+    assert "://" not in text(name)
+    assert not re.search(
+        r"^\s*-{1,2}(i|e|f|index|extra-index|find-links)\b", text(name), re.MULTILINE
+    )
+
+
+@pytest.mark.requirement("repo.locked")
+def test_the_three_files_never_disagree() -> None:
+    runtime = pins("runtime")
+    for name in ("local", "dev"):
+        other = pins(name)
+        differing = {pkg for pkg, version in runtime.items() if other.get(pkg) != version}
+        assert not differing, f"runtime and {name} differ in {differing}: run scripts/lock"
