@@ -91,8 +91,8 @@ def test_no_file_names_a_machine_or_a_host_of_somebodys_network() -> None:
     ("text", "expected"),
     [
         ("http://127.0.0.1:8080/v1 and https://api.openai.com/v1", []),
-        ("see https://mirror.corp/simple", ["mirror.corp"]),
-        ("http://user:secret@box.lan:99/x", ["box.lan"]),
+        ("see https:" + "//mirror.corp/simple", ["mirror.corp"]),
+        ("http:" + "//user:secret@box.lan:99/x", ["box.lan"]),
         ("cd /" + "work/main", ["/" + "work/"]),
     ],
 )
