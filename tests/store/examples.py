@@ -1,0 +1,189 @@
+"""One full example of every journal event and of a session state, with each field set."""
+
+from __future__ import annotations
+
+from netclaw.core.authority import (
+    Audience,
+    Authenticity,
+    Authority,
+    DeliveryTarget,
+    Principal,
+    Provenance,
+    Requester,
+    SourceKind,
+)
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import CallId, InputId, SessionId, TurnId
+from netclaw.core.messages import (
+    AssistantMessage,
+    MediaRef,
+    NoteMessage,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from netclaw.core.session import events
+from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.tool_call import (
+    FileActivity,
+    FileOperation,
+    OutcomeCategory,
+    Spill,
+    ToolCall,
+    ToolReceipt,
+    ToolResult,
+)
+
+TURN = TurnId("turnaaaaaaaaaaaa")
+CALL = CallId("callaaaaaaaaaaaa")
+INPUT = InputId("inputaaaaaaaaaaa")
+OTHER_INPUT = InputId("inputbbbbbbbbbbb")
+PARENT = SessionId("slack:T1/C1/1700000000.1")
+
+AUTHORITY = Authority(
+    requester=Requester(
+        session_id=PARENT,
+        audience=Audience.TEAM,
+        boundary="slack:T1/C1",
+        channel_type=SourceKind.SLACK,
+        sender_id="U1",
+        principal=Principal.TRUSTED,
+    ),
+    provenance=Provenance(source_kind=SourceKind.SLACK, authenticity=Authenticity.VERIFIED),
+    delivery_targets=(DeliveryTarget(channel=SourceKind.SLACK, address="C1/1700000000.1"),),
+    adopted_context=("earlier words",),
+)
+USAGE = Usage(input_tokens=1200, output_tokens=34, cached_input_tokens=1000, reasoning_tokens=5)
+TOOL_CALL = ToolCall(
+    call_id=CALL,
+    provider_call_id="call_0",
+    name="shell_execute",
+    arguments='{"command": "ls \\u2014 ünï"}',
+    argument_fault="not an object",
+)
+MESSAGE = AssistantMessage(
+    text="Listing … “files”\n", at=5, turn_id=TURN, thinking="hm", calls=(TOOL_CALL,)
+)
+RESULT = ToolResult(
+    call_id=CALL,
+    text="a.txt",
+    receipt=ToolReceipt(
+        category=OutcomeCategory.SUCCESS,
+        file_activity=(FileActivity(path="/w/a.txt", operation=FileOperation.READ),),
+        declared_directory="/w",
+        remediation="none",
+        duration_ms=12,
+    ),
+    spill=Spill(size_bytes=70_000, is_complete=False),
+)
+MEDIA = MediaRef(upload_id="up1", media_type="image/png", size_bytes=9, name="a.png")
+ADMITTED = events.InputAdmitted(
+    input_id=INPUT,
+    source_message_id="1700000000.2",
+    text="list the files, please — “now”",
+    authority=AUTHORITY,
+    attended=True,
+    media=(MEDIA,),
+)
+ANSWER = events.AnswerAdmitted(call_id=CALL, option="once", answerer="U1")
+
+EVENTS_V1: tuple[events.SessionEvent, ...] = (
+    events.SessionCreated(
+        session_id=SessionId("slack:T1/C1/1700000000.1/sub/run1"),
+        kind=events.SessionKind.CHILD,
+        channel=SourceKind.SLACK,
+        audience=Audience.TEAM,
+        life=2,
+        parent=PARENT,
+    ),
+    events.SessionReset(reason=events.ResetReason.OPERATOR, life=3),
+    ADMITTED,
+    ANSWER,
+    events.CrashRecorded(exit_status=-9, turn_id=TURN, attempt=2),
+    events.TurnStarted(
+        turn_id=TURN,
+        input_ids=(INPUT,),
+        authority=AUTHORITY,
+        notices=(events.NoticeMark(target=SessionId("cli/abc"), mark=7),),
+    ),
+    events.InputJoined(turn_id=TURN, input_ids=(OTHER_INPUT,)),
+    events.OutputStarted(turn_id=TURN, round=0),
+    events.RoundRecorded(
+        turn_id=TURN, round=0, message=MESSAGE, usage=USAGE, model="m1", is_text_released=True
+    ),
+    events.ToolBatchStarted(turn_id=TURN, call_ids=(CALL,)),
+    events.ToolResultRecorded(turn_id=TURN, result=RESULT),
+    events.TurnRecorded(
+        turn_id=TURN,
+        message=MESSAGE,
+        outcome=events.TurnOutcome.GUARD_ENDED,
+        usage=USAGE,
+        model="m1",
+        input_ids=(INPUT, OTHER_INPUT),
+        open_child_runs=("run1",),
+    ),
+    events.TurnFailed(
+        turn_id=TURN,
+        category=ErrorCategory.PROVIDER_FAILURE,
+        reference="r1",
+        note="The model's service failed.",
+        input_ids=(INPUT,),
+        closed_call_ids=(CALL,),
+        is_person_told=False,
+    ),
+    events.TitleSet(title="Files", actor="model"),
+    events.WorkingDirectorySet(path="/w", actor="model"),
+    events.Compacted(
+        kept_from_seq=4, notes="notes", tokens_before=9000, tokens_after=800, trigger="threshold"
+    ),
+    events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
+    events.Resumed(turn_id=TURN),
+    events.Passivated(snapshot_seq=41),
+)
+
+EXAMPLES: dict[tuple[str, int], events.SessionEvent] = {
+    (type(event).__name__, 1): event for event in EVENTS_V1
+}
+"""(type, version) to what the golden file of that version must decode to now."""
+
+_BUFFERED = BufferedInput(seq=3, at=4, admitted=ADMITTED)
+
+STATE = SessionState(
+    session_id=PARENT,
+    kind=events.SessionKind.MAIN,
+    channel=SourceKind.SLACK,
+    audience=Audience.TEAM,
+    life=2,
+    head=40,
+    history=(
+        UserMessage(input_id=INPUT, text="hello", at=1, sender="Ada", media=(MEDIA,)),
+        MESSAGE,
+        ToolMessage(call_id=CALL, text="a.txt", at=6, turn_id=TURN),
+        NoteMessage(text="The turn was stopped.", at=7, turn_id=TURN),
+    ),
+    buffered=(_BUFFERED,),
+    in_turn=(_BUFFERED,),
+    turn=OpenTurn(
+        turn_id=TURN,
+        authority=AUTHORITY,
+        input_ids=(INPUT,),
+        started_at=8,
+        rounds=1,
+        batch=(CallState(call=TOOL_CALL, is_launched=True, result=RESULT),),
+        has_launched=True,
+        has_text_out=True,
+        joined_since_round=(OTHER_INPUT,),
+        usage=USAGE,
+        crashes=1,
+        is_person_told_of_stop=True,
+    ),
+    answers=(ANSWER,),
+    recent_source_ids=("1700000000.2",),
+    title="Files",
+    working_directory="/w",
+    turns=3,
+    last_input_tokens=1200,
+    last_activity_at=9,
+    events_since_snapshot=2,
+    is_passivated=True,
+)
