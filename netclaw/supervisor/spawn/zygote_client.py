@@ -1,0 +1,100 @@
+"""The supervisor's end of the zygote: asks for forks, notices its death, starts it again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from dataclasses import asdict
+
+from netclaw.linux.pidfd import WatchedProcess
+from netclaw.ports.spawner import Bootstrap
+from netclaw.supervisor.spawn.exec_start import INHERITED_FD, start_python
+from netclaw.supervisor.spawn.zygote import MAX_REQUEST_BYTES
+
+_log = logging.getLogger(__name__)
+
+READY_TIMEOUT_S = 20.0
+FORK_TIMEOUT_S = 5.0
+
+
+class ZygoteLostError(Exception):
+    """The zygote died or did not answer; start by exec instead."""
+
+
+class ZygoteClient:
+    """One zygote process. Not restartable: a lost one is replaced by a new object."""
+
+    def __init__(self, *, entry: str, warm: str) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._socket = ours
+        try:
+            pid = start_python(
+                [
+                    "-m",
+                    "netclaw.supervisor.spawn.zygote",
+                    "--fd",
+                    str(INHERITED_FD),
+                    "--parent",
+                    str(os.getpid()),
+                    "--entry",
+                    entry,
+                    "--warm",
+                    warm,
+                ],
+                inherited_fd=theirs.fileno(),
+            )
+        finally:
+            theirs.close()
+        self.process = WatchedProcess(pid)
+        self._is_ready = False
+
+    async def ready(self) -> None:
+        """Wait until it has warmed up; raises `ZygoteLostError` if it never does."""
+        if not self._is_ready:
+            answer = await self._receive(READY_TIMEOUT_S)
+            if "ready" not in answer:
+                raise ZygoteLostError(f"unexpected first packet: {answer}")
+            self._is_ready = True
+
+    async def fork(self, bootstrap: Bootstrap) -> int:
+        """Return the pid of a new session process; one request at a time (the caller's lock).
+
+        Raises `ZygoteLostError` when no trustworthy answer came: the zygote must be discarded,
+        because a late answer would be taken for the next request's.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.sock_sendall(self._socket, json.dumps(asdict(bootstrap)).encode())
+        except OSError as fault:
+            raise ZygoteLostError(str(fault)) from fault
+        answer = await self._receive(FORK_TIMEOUT_S)
+        pid = answer.get("pid")
+        if not isinstance(pid, int):
+            raise ZygoteLostError(str(answer.get("error", answer)))
+        return pid
+
+    async def _receive(self, timeout_s: float) -> dict[str, object]:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_s):
+                packet = await loop.sock_recv(self._socket, MAX_REQUEST_BYTES)
+        except (TimeoutError, OSError) as fault:
+            raise ZygoteLostError(f"{type(fault).__name__}: {fault}") from fault
+        if not packet:
+            raise ZygoteLostError("the zygote closed its socket")
+        answer: dict[str, object] = json.loads(packet)
+        return answer
+
+    async def discard(self) -> None:
+        """Kill it, reap it, close the socket."""
+        self.process.kill()
+        await self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket; may be called again."""
+        self._socket.close()
