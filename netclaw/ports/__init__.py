@@ -1,1 +1,1 @@
-"""What the daemon needs from the world, as protocols; each has an in-memory twin in netclaw.testing."""
+"""What the daemon needs from the world, as protocols, each with an in-memory twin."""

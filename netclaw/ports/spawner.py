@@ -7,6 +7,9 @@ from typing import Protocol
 
 from netclaw.core.ids import SessionId
 
+MAX_BOOTSTRAP_BYTES = 16 * 1024
+"""Longest serialized Bootstrap; well below what a pipe or a seqpacket takes at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:

@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from netclaw.linux.prctl import die_with_parent, set_process_name
-from netclaw.ports.spawner import Bootstrap
+from netclaw.ports.spawner import MAX_BOOTSTRAP_BYTES, Bootstrap
 
-MAX_REQUEST_BYTES = 64 * 1024
 EXIT_PARENT_GONE = 70
 EXIT_ENTRY_FAILED = 71
 
@@ -54,7 +53,7 @@ def thread_count() -> int:
 def serve(control: socket.socket, entry: Entry) -> None:
     """Answer fork requests until the supervisor closes its end."""
     while True:
-        packet = control.recv(MAX_REQUEST_BYTES)
+        packet = control.recv(MAX_BOOTSTRAP_BYTES)
         if not packet:
             return
         try:
@@ -101,7 +100,7 @@ def _become_session(bootstrap: Bootstrap, entry: Entry) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         if die_with_parent(bootstrap.supervisor_pid):
             gc.enable()
-            status = entry(bootstrap)
+            status = int(entry(bootstrap))
         else:
             status = EXIT_PARENT_GONE
     except SystemExit as leave:

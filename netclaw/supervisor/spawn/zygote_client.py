@@ -10,9 +10,8 @@ import socket
 from dataclasses import asdict
 
 from netclaw.linux.pidfd import WatchedProcess
-from netclaw.ports.spawner import Bootstrap
+from netclaw.ports.spawner import MAX_BOOTSTRAP_BYTES, Bootstrap
 from netclaw.supervisor.spawn.exec_start import INHERITED_FD, start_python
-from netclaw.supervisor.spawn.zygote import MAX_REQUEST_BYTES
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +80,7 @@ class ZygoteClient:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
-                packet = await loop.sock_recv(self._socket, MAX_REQUEST_BYTES)
+                packet = await loop.sock_recv(self._socket, MAX_BOOTSTRAP_BYTES)
         except (TimeoutError, OSError) as fault:
             raise ZygoteLostError(f"{type(fault).__name__}: {fault}") from fault
         if not packet:
