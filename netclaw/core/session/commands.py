@@ -64,6 +64,8 @@ class FinishRound:
     finish: FinishReason
     usage: Usage
     model: str
+    are_tools_offered: bool = True
+    """Whether the request showed any tool; calls to none are the model's fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,11 @@ class FailRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginOutput:
-    """The model call in flight has its first text, and somebody would see it stream."""
+    """The model call in flight has text that was not released yet.
+
+    Sent at its first text, and again when somebody who would see it stream appears later: with
+    nobody to see it nothing is decided, and deltas stay held.
+    """
 
     token: DispatchToken
 

@@ -162,9 +162,14 @@ class TurnRecorded:
     message: AssistantMessage
     outcome: TurnOutcome
     usage: Usage
+    """The whole turn: every model call of it."""
     model: str
     input_ids: tuple[InputId, ...]
     open_child_runs: tuple[str, ...] = ()
+    context_tokens: int = 0
+    """Input tokens of the last model call alone, what compaction measures."""
+    note: str = ""
+    """What the model is told later about an end without an answer; empty for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +177,8 @@ class TurnFailed:
     """SP: the turn ended without an answer and has consumed its inputs.
 
     `note` is what the person is told; `is_person_told` is false when a stop notice already was.
-    A supervisor's TurnFailed (poison turn) closes open calls and requests too.
+    Inputs of the turn that are not listed return to the buffer. `closed_call_ids` are the open
+    calls it closes; a supervisor's TurnFailed (poison turn) closes all of them.
     """
 
     turn_id: TurnId
@@ -209,6 +215,8 @@ class Compacted:
     tokens_before: int
     tokens_after: int
     trigger: str
+    kept_messages: int = 0
+    """How many of the newest messages stayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,7 +144,8 @@ class TurnCompletedOutput:
     turn_id: TurnId
     input_ids: tuple[InputId, ...]
     outcome: TurnOutcome | None
-    """None when the turn failed; an ErrorOutput then precedes it."""
+    """None when the turn failed; an ErrorOutput then precedes it, unless a stop notice already
+    told the person."""
     open_child_runs: tuple[str, ...] = ()
 
 

@@ -46,7 +46,7 @@ class OpenTurn:
     rounds: int = 0
     """Rounds recorded so far; the model call in flight is round `rounds`."""
     batch: tuple[CallState, ...] = ()
-    """Calls of the last recorded round; empty once the boundary was passed."""
+    """Calls of the last recorded round; its boundary is passed when all have a result."""
     has_launched: bool = False
     has_text_out: bool = False
     """Text may have reached a person (OutputStarted, or a released preamble)."""
@@ -81,8 +81,8 @@ class SessionState:
     turns: int = 0
     last_input_tokens: int = 0
     last_activity_at: int = 0
-    events_since_snapshot: int = 0
     is_passivated: bool = False
+    """Whether the last event is Passivated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +113,14 @@ class Runtime:
     idle_token: str = ""
     grace_token: str = ""
     drain_token: str = ""
+    snapshot_seq: int = 0
+    """seq of the last stored snapshot: the shell sets it from its Welcome, decisions that ask for
+    a snapshot move it, and the shell moves it back when a periodic one was not stored."""
+    nudges: int = 0
+    """Empty replies in a row that were asked again in this round."""
+    nudge: str = ""
+    """A line for the model at the end of the next request; never history."""
+    spent: Usage = field(default_factory=Usage)
+    """What the model calls of this round cost that left nothing in the journal."""
+    is_exiting: bool = False
+    """Passivated is committed: nothing is decided any more."""
