@@ -1,0 +1,1 @@
+"""Model clients: one HTTP stack, no vendor SDK (decision 74)."""
