@@ -39,6 +39,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Imports go one way; each import contract really breaks when its rule is broken.",
     ),
     Requirement(
+        "repo.docs-true",
+        "issue 2 item 1",
+        "Links lead somewhere, and every error code, category, decision and script is documented.",
+    ),
+    Requirement(
         "repo.generated-protocol",
         "decision 78",
         "One function generates the protocol code for wheels, editable installs and by hand.",

@@ -1,0 +1,65 @@
+"""The documents agree with the code, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from netclaw.core.errors import CATEGORY_CODES, ERROR_CLASSES
+from tests.repo import tree
+
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+PAGES = [path for path in tree.files(suffix=".md") if "/fakes/" not in path]
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as link targets."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.requirement("repo.docs-true")
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    here = tree.ROOT / page
+    for link in LINK.findall(here.read_text()):
+        if "://" in link:
+            continue
+        place, _, anchor = link.partition("#")
+        target = (here.parent / place).resolve() if place else here
+        assert target.exists(), f"{page} links to {link}, which does not exist"
+        if anchor:
+            assert anchor in anchors(target), f"{page} links to {link}: no such heading"
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_troubleshooting_lists_every_error_code_with_its_way_out() -> None:
+    text = (tree.ROOT / "docs/operator/troubleshooting.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", text, re.MULTILINE))
+    expected = {code.value: error.default_fix for code, error in ERROR_CLASSES.items()}
+    assert rows == expected
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_troubleshooting_lists_every_failure_category_with_its_code() -> None:
+    text = (tree.ROOT / "docs/operator/troubleshooting.md").read_text()
+    rows = dict(re.findall(r"^\| (\w+) \| .+ \| `(\w+)` \|$", text, re.MULTILINE))
+    assert rows == {category.value: code.value for category, code in CATEGORY_CODES.items()}
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_the_decision_index_lists_every_decision_once() -> None:
+    pages = {Path(path).name for path in tree.files(under="docs/adr") if "/0" in path}
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (tree.ROOT / "docs/adr/README.md").read_text())
+    assert sorted(listed) == sorted(pages)
+    numbers = [name[:4] for name in listed]
+    assert len(set(numbers)) == len(numbers), "two decisions share a number"
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_every_script_named_in_a_document_exists() -> None:
+    for page in PAGES:
+        for name in re.findall(r"(?<![\w/])(?:\./)?scripts/(\w+)", (tree.ROOT / page).read_text()):
+            assert (tree.ROOT / "scripts" / name).is_file(), f"{page} names scripts/{name}"
