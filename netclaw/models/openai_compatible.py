@@ -185,7 +185,7 @@ class OpenAICompatibleClient:
 
 
 def completions_url(endpoint: str) -> str:
-    """The address to call: `http://host:port` means `/v1` there, as local servers are given."""
+    """The address to call: an endpoint without a path means `/v1`, as local servers are given."""
     base = endpoint.rstrip("/")
     if base.endswith("/chat/completions"):
         return base

@@ -233,10 +233,15 @@ class ReplyAssembler:
         if growth is None:
             return
         self._flush()
+        characters = growth.characters
+        self._grow(characters)
+        last = self._items[-1] if self._items else None
+        if isinstance(last, CallDelta) and last.position == growth.position:
+            characters += last.characters
+            self._items.pop()
         self._items.append(
-            CallDelta(position=growth.position, name=growth.name, characters=growth.characters)
+            CallDelta(position=growth.position, name=growth.name, characters=characters)
         )
-        self._grow(growth.characters)
 
     def _grow(self, characters: int) -> None:
         self.is_started = True
