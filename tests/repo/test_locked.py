@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from tests.repo import tree
 
-NAMES = ("runtime", "local", "dev")
+NAMES = ("runtime", "local", "build", "dev")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 
@@ -32,7 +32,8 @@ def declared() -> dict[str, list[Requirement]]:
     wanted = {
         "runtime": project["dependencies"],
         "local": [*project["dependencies"], *extras["local"]],
-        "dev": [*project["dependencies"], *extras["dev"], *meta["build-system"]["requires"]],
+        "build": [*project["dependencies"], *extras["build"], *meta["build-system"]["requires"]],
+        "dev": [*project["dependencies"], *extras["dev"], *extras["build"]],
     }
     return {name: [Requirement(line) for line in lines] for name, lines in wanted.items()}
 
@@ -60,9 +61,11 @@ def test_every_pin_carries_hashes_and_no_address(name: str) -> None:
 
 
 @pytest.mark.requirement("repo.locked")
-def test_the_three_files_never_disagree() -> None:
-    runtime = pins("runtime")
-    for name in ("local", "dev"):
-        other = pins(name)
-        differing = {pkg for pkg, version in runtime.items() if other.get(pkg) != version}
-        assert not differing, f"runtime and {name} differ in {differing}: run scripts/lock"
+def test_the_files_never_disagree() -> None:
+    everything: dict[str, str] = {}
+    for name in NAMES:
+        locked = pins(name)
+        assert set(pins("runtime")) <= set(locked), f"requirements/{name}.txt is not complete"
+        differing = {pkg for pkg in locked if everything.get(pkg, locked[pkg]) != locked[pkg]}
+        assert not differing, f"{name} locks {differing} differently: run scripts/lock"
+        everything |= locked
