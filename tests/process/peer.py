@@ -51,8 +51,6 @@ class Peer:
         self._home = home
         self._channel: grpc.aio.Channel | None = None
         self._metadata: Metadata = ()
-        self.subscribed = asyncio.Event()
-        """Set once the daemon confirmed the newest subscription."""
 
     async def connect(self) -> None:
         """Open a channel with the token of the daemon that runs now."""
@@ -71,6 +69,12 @@ class Peer:
         if self._channel is not None:
             await self._channel.close()
             self._channel = None
+
+    @property
+    def channel(self) -> grpc.aio.Channel:
+        """The open channel."""
+        assert self._channel is not None
+        return self._channel
 
     @property
     def metadata(self) -> Metadata:
@@ -103,17 +107,22 @@ class Peer:
         return created
 
     async def attach(
-        self, session_id: str, *, filter_bits: int = EVERYTHING, after: int | None = None
+        self,
+        session_id: str,
+        *,
+        filter_bits: int = EVERYTHING,
+        after: int | None = None,
+        opened: asyncio.Event | None = None,
     ) -> AsyncIterator[common_pb2.Output]:
-        """Outputs of a session until the caller stops."""
+        """Outputs of a session until the caller stops; sets `opened` once it is subscribed."""
         request = gateway_pb2.AttachRequest(session_id=session_id, filter=filter_bits)
         if after is not None:
             request.after_seq = after
-        self.subscribed.clear()
         call = self.gateway.Attach(request, metadata=self._metadata)
         try:
             await call.initial_metadata()
-            self.subscribed.set()
+            if opened is not None:
+                opened.set()
             async for batch in call:
                 for output in batch.outputs:
                     yield output
@@ -146,10 +155,10 @@ class Peer:
                     return turn
         raise AssertionError(f"the stream ended early: {turn.types}")
 
-    async def first_delta(self, session_id: str) -> str:
+    async def first_delta(self, session_id: str, opened: asyncio.Event) -> str:
         """Watch a session until its first streamed text, which is returned."""
         async with asyncio.timeout(WAIT_S):
-            async for output in self.attach(session_id):
+            async for output in self.attach(session_id, opened=opened):
                 if output.type == "text_delta":
                     return output.text
         raise AssertionError("the stream ended without text")

@@ -115,8 +115,9 @@ async def test_a_kill_while_the_model_answers_runs_the_turn_again(world: World) 
 async def test_a_turn_whose_text_streamed_to_a_person_is_ended_and_told(world: World) -> None:
     peer = world.peer
     await peer.ensure("seen")
-    watching = asyncio.create_task(peer.first_delta("seen"))
-    await peer.subscribed.wait()
+    is_watching = asyncio.Event()
+    watching = asyncio.create_task(peer.first_delta("seen", is_watching))
+    await is_watching.wait()
     sent = await peer.send("seen", "[[gate_after:2:mid]][[tokens:4]]")
     await world.at_gate("mid")
     assert await watching

@@ -30,6 +30,7 @@ from tests.fakes.model import FakeModel
 from tests.process.peer import Peer
 
 NETCLAWD = Path(sys.executable).parent / "netclawd"
+NETCLAW = Path(sys.executable).parent / "netclaw"
 READY_TIMEOUT_S = 30.0
 
 FAST_CONFIG: dict[str, Any] = {
@@ -89,6 +90,11 @@ class World:
         folder = self.home / "config"
         folder.mkdir(exist_ok=True)
         (folder / "netclaw.json").write_text(json.dumps(config))
+
+    @property
+    def cli(self) -> Path:
+        """The command line program."""
+        return NETCLAW
 
     @property
     def pid(self) -> int:
