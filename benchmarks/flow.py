@@ -46,9 +46,9 @@ async def measure_relay(stage: Stage, *, tokens: int) -> dict[str, float]:
 
 async def measure_sandbox(*, runs: int) -> dict[str, float]:
     """`true` in the sandbox through the same runner that a session uses."""
-    from netclaw.core.settings import ToolSettings  # noqa: PLC0415
-    from netclaw.sandbox.probe import prove_backends  # noqa: PLC0415
-    from netclaw.sandbox.runner import SandboxRunner  # noqa: PLC0415
+    from netclaw.core.settings import ToolSettings
+    from netclaw.sandbox.probe import prove_backends
+    from netclaw.sandbox.runner import SandboxRunner
 
     with tempfile.TemporaryDirectory(prefix="nc-", dir="/tmp") as folder:
         work = Path(folder) / "work"

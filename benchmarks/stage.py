@@ -44,7 +44,8 @@ class ModelProcess:
         port_file = Path(self._folder.name) / "port"
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.fakes.model", "--port", "0",
-            "--port-file", str(port_file), "--latency-ms", str(self._latency_ms), "--die-with-parent",
+            "--port-file", str(port_file), "--die-with-parent",
+            "--latency-ms", str(self._latency_ms),
         )  # fmt: skip
         async with asyncio.timeout(20):
             while not port_file.exists() or not port_file.read_text().strip():
