@@ -24,6 +24,8 @@ class LocalServer:
     model_file: Path
     port_file: Path
     alias: str
+    port: int = 0
+    """0: any free one, told in the port file."""
     context_tokens: int = 8192
     threads: int = 0
     parallel: int = 1
@@ -40,6 +42,7 @@ class LocalServer:
             "netclaw.models.local_server",
             f"--model={self.model_file}",
             f"--port-file={self.port_file}",
+            f"--port={self.port}",
             f"--alias={self.alias}",
             f"--context={self.context_tokens}",
             f"--threads={self.threads}",

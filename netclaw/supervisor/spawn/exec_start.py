@@ -45,6 +45,19 @@ def start_python(arguments: Sequence[str], *, inherited_fd: int) -> int:
     )
 
 
+def start_program(argv: Sequence[str], *, output: str) -> int:
+    """Start a helper program of ours whose words go to the file `output`; returns its pid.
+
+    The file is appended to and made 0600. Main thread only, as for `start_python`.
+    """
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(argv[0], argv, child_environment(), file_actions=actions, setsid=True)
+
+
 def start_session(module: str, bootstrap: Bootstrap) -> int:
     """Start a session process by exec; its bootstrap waits in a pipe. Returns its pid."""
     packet = json.dumps(asdict(bootstrap)).encode()
