@@ -1,0 +1,52 @@
+"""What a loaded configuration is: core settings, credentials, and how two of them compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from netclaw.config.home import Home
+from netclaw.config.jsonc_tree import Json
+from netclaw.config.schema.root import LIVE_SECTIONS, Config
+from netclaw.core.settings import (
+    DaemonSettings,
+    SessionSettings,
+    StorageSettings,
+    SupervisionSettings,
+)
+from netclaw.ports.model import Credential
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedConfig:
+    """The effective configuration of one home.
+
+    `degraded_reason` is empty when a main model is configured; otherwise one sentence that the
+    daemon puts into each answer. `redactions` are the exact secret values, longest first, for the
+    filters of logs and tool output.
+    """
+
+    home: Home
+    model: Config = field(repr=False)
+    session: SessionSettings
+    daemon: DaemonSettings
+    supervision: SupervisionSettings
+    storage: StorageSettings
+    credentials: Mapping[str, Credential] = field(repr=False)
+    """Provider name (as in `ModelSettings.provider`) to its credential."""
+    redactions: tuple[str, ...] = field(repr=False)
+    degraded_reason: str
+    warnings: tuple[str, ...] = ()
+    """Sentences for the log and doctor: accepted, but not quite right."""
+
+    def _plain(self, *, is_live: bool) -> dict[str, Json]:
+        dumped: dict[str, Json] = self.model.model_dump(by_alias=True)
+        return {name: value for name, value in dumped.items() if (name in LIVE_SECTIONS) is is_live}
+
+    def is_equal(self, other: LoadedConfig) -> bool:
+        """Whether nothing at all differs in effect, secrets included."""
+        return self.model == other.model and self.home == other.home
+
+    def needs_restart(self, other: LoadedConfig) -> bool:
+        """Whether something beyond the live sections differs."""
+        return self._plain(is_live=False) != other._plain(is_live=False)

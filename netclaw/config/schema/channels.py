@@ -1,0 +1,79 @@
+"""`Slack`, `Discord`, `Mattermost` and `Webhooks`: how people and machines reach the daemon."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from netclaw.config.schema.base import Secret, Section, Text, WebAddress
+from netclaw.config.schema.tools import AudienceChoice
+
+
+def _socket_address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("ws", "wss") or not parts.hostname:
+        raise ValueError("an address like wss://gateway.example/")
+    return value
+
+
+class _Channel(Section):
+    """What every chat channel has: who may speak, where, and with which trust."""
+
+    enabled: bool = Field(False, description="Connect to this channel.")
+    bot_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
+    default_channel_id: Text | None = Field(None, description="Channel for messages without one.")
+    allowed_channel_ids: tuple[Text, ...] = Field(
+        (), description="Channels that are served; empty serves the default channel alone."
+    )
+    allowed_user_ids: tuple[Text, ...] = Field((), description="If not empty: only these people.")
+    allow_direct_messages: bool = Field(False, description="Serve direct messages.")
+    channel_audiences: dict[Text, AudienceChoice] = Field(
+        default_factory=dict, description='Audience by channel id; "dm" is for direct messages.'
+    )
+    mention_only: bool = Field(True, description="Answer only when mentioned.")
+    mention_required_in_thread: bool = Field(
+        False, description="Ask for a mention in a thread that is already being served."
+    )
+    mention_required_in_dm: bool = Field(False, description="Ask for it in direct messages too.")
+
+
+class Slack(_Channel):
+    """Slack in Socket Mode."""
+
+    app_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
+    socket_mode: Literal[True] = Field(True, description="The only mode there is.")
+    default_channel_name: Text | None = Field(None, description="Resolved to an id when saved.")
+    api_base_url: WebAddress | None = Field(
+        None, description="Another server, such as a local one."
+    )
+
+
+class Discord(_Channel):
+    """Discord through its gateway."""
+
+    api_base_url: WebAddress | None = Field(
+        None, description="Another server, such as a local one."
+    )
+    gateway_url: Annotated[str, AfterValidator(_socket_address)] | None = Field(
+        None, description="Another gateway, such as a local one."
+    )
+
+
+class Mattermost(_Channel):
+    """Mattermost through its WebSocket and REST interfaces."""
+
+    server_url: WebAddress | None = Field(None, description="Address of the server.")
+    callback_url: WebAddress | None = Field(
+        None, description="Where the server reaches us for buttons; without it letters are used."
+    )
+
+
+class Webhooks(Section):
+    """Deliveries from other systems; each route has a file of its own."""
+
+    enabled: bool = Field(False, description="Serve webhook routes.")
+    execution_timeout_seconds: int = Field(
+        300, ge=1, le=3600, description="Time one delivery's run may take."
+    )
