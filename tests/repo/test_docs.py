@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,10 @@ def test_every_script_named_in_a_document_exists() -> None:
     for page in PAGES:
         for name in re.findall(r"(?<![\w/])(?:\./)?scripts/(\w+)", (tree.ROOT / page).read_text()):
             assert (tree.ROOT / "scripts" / name).is_file(), f"{page} names scripts/{name}"
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_the_configuration_reference_says_what_the_model_says() -> None:
+    command = [sys.executable, "tools/gen_config_docs.py", "--check"]
+    done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
