@@ -203,6 +203,18 @@ class Peer:
         )
         return response
 
+    async def shutdown(self, *, is_restart: bool) -> None:
+        """Ask the daemon to stop, or to restart in place."""
+        await self.admin.Shutdown(
+            admin_pb2.ShutdownRequest(restart=is_restart), metadata=self._metadata
+        )
+
+    async def wait_status(self, is_met: Callable[[admin_pb2.StatusResponse], bool]) -> None:
+        """Poll the daemon's status until it is as wanted; bounded."""
+        async with asyncio.timeout(WAIT_S):
+            while not is_met(await self.status()):
+                await asyncio.sleep(0.05)
+
     async def wait_row(
         self, session_id: str, is_met: Callable[[gateway_pb2.SessionRow], bool]
     ) -> gateway_pb2.SessionRow:

@@ -26,6 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import grpc
+
 from tests.fakes.model import FakeModel
 from tests.process.peer import Peer
 
@@ -191,6 +193,20 @@ class World:
         self.process.kill()
         await self.process.wait()
         await self.peer.close()
+
+    async def restart(self) -> None:
+        """Restart the daemon in place, same pid, and reconnect once it is ready again."""
+        generation = (await self.peer.status()).generation
+        await self.peer.shutdown(is_restart=True)
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await self.peer.connect()
+                    if (await self.peer.status()).generation > generation:
+                        return
+                except (grpc.aio.AioRpcError, FileNotFoundError):
+                    pass
+                await asyncio.sleep(0.05)
 
     async def stop(self, *, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask the daemon to stop gracefully; returns its exit status."""
