@@ -53,8 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(ServerExit.NO_ENGINE, sentence)
     try:
         server = xllamacpp.Server(_parameters(xllamacpp, options))
-    except (RuntimeError, ValueError) as error:
-        return _fail(ServerExit.UNUSABLE_MODEL, f"llama.cpp cannot serve {options.model}: {error}")
+    except (RuntimeError, ValueError):
+        sentence = f"llama.cpp cannot serve {options.model}; its own lines above say why."
+        return _fail(ServerExit.UNUSABLE_MODEL, sentence)
     _publish(options.port_file, urlsplit(server.listening_address).port or 0)
     signal.sigwait(signals)
     options.port_file.unlink(missing_ok=True)

@@ -104,7 +104,7 @@ class OpenAICompatibleClient:
                 f"No trusted connection to the model service at {self._host} could be made.",
                 detail=detail,
             )
-        if isinstance(error, aiohttp.InvalidURL | ValueError):
+        if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError | ValueError):
             return ModelCallError(
                 ErrorCategory.PROVIDER_FAILURE,
                 "The configured address of the model service is not a valid URL.",

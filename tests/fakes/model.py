@@ -110,6 +110,7 @@ class FakeModel:
         self._rules: list[tuple[str, tuple[Reply, ...]]] = []
         self._attempts: Counter[str] = Counter()
         self._arrival = asyncio.Condition()
+        self._ended = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self.requests: deque[Recorded] = deque(maxlen=record)
         self.request_count = 0
@@ -145,6 +146,12 @@ class FakeModel:
         """Return once `count` requests have come in since the start."""
         async with self._arrival:
             await self._arrival.wait_for(lambda: self.request_count >= count)
+
+    async def wait_for_outcome(self, outcome: Outcome, count: int = 1) -> None:
+        """Return once `count` of the kept requests ended like this."""
+        while sum(recorded.outcome is outcome for recorded in self.requests) < count:
+            self._ended.clear()
+            await self._ended.wait()
 
     def reset(self) -> None:
         """Forget requests, queue, attempts and gates; rules stay."""
@@ -227,8 +234,10 @@ class FakeModel:
             )
         except (ConnectionError, asyncio.CancelledError):
             recorded.outcome = Outcome.DISCONNECTED
+            self._ended.set()
             raise
         recorded.outcome = Outcome.SENT
+        self._ended.set()
         return response
 
     def _play(self, messages: list[dict[str, Any]]) -> Play:

@@ -1,0 +1,1 @@
+"""The model clients against real servers on loopback."""
