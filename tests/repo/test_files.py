@@ -72,7 +72,7 @@ def test_the_sleep_finder_tells_short_polls_from_fixed_waits() -> None:
 def foreign_names(text: str) -> list[str]:
     """Machine paths and hosts in `text` that the repository has no business naming."""
     hosts = [found.group(1) for found in URL.finditer(text)]
-    bare = [re.sub(r":(\d+|port|PORT)$", "", host).rstrip(".") for host in hosts]
+    bare = [re.sub(r":(\d+|port|PORT)?$", "", host).rstrip(".") for host in hosts]
     return [host for host in bare if not HOSTS.fullmatch(host)] + MACHINE.findall(text)
 
 
