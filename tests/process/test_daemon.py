@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 
 from netclaw.wire.v1 import gateway_pb2
-from tests.process.checks import check_journal
+from tests.process.checks import check_journal, is_alive
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(90)
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(90)
 
 def code_of(fault: grpc.aio.AioRpcError) -> str:
     """The stable code of an error, from its ErrorInfo."""
-    status = rpc_status.from_call(fault)  # type: ignore[arg-type]
+    status = rpc_status.from_call(fault)
     assert status is not None, fault
     info = error_details_pb2.ErrorInfo()
     assert status.details[0].Unpack(info)
@@ -70,7 +70,7 @@ async def test_a_graceful_stop_ends_within_its_budget_and_leaves_nothing(world: 
     status = await world.stop()
 
     assert status == 0
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in pids if is_alive(pid)]
     assert not (world.home / "run" / "netclawd.sock").exists()
 
 
@@ -160,7 +160,7 @@ async def test_a_session_that_stops_answering_is_killed_and_recovers() -> None:
         turn = await peer.follow("hung", sent)
         assert turn.text == "recovered"
         assert (await peer.rows())["hung"].pid != row.pid
-        assert not Path(f"/proc/{row.pid}").exists()
+        assert not is_alive(row.pid)
 
 
 @pytest.mark.requirement("daemon.bad-requests")
