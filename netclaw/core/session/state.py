@@ -122,5 +122,7 @@ class Runtime:
     """A line for the model at the end of the next request; never history."""
     spent: Usage = field(default_factory=Usage)
     """What the model calls of this round cost that left nothing in the journal."""
+    exit_reason: str = ""
+    """Why the process is passivating."""
     is_exiting: bool = False
     """Passivated is committed: nothing is decided any more."""

@@ -1,0 +1,139 @@
+"""A decision in the making: what the rules write while they look at the state they change.
+
+`record` applies each event to a scratch state at once, so a rule that follows another in the same
+decision (the next turn after the end of one) sees what the first has done. Nothing of a draft
+outlives `decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from netclaw.core.ids import DispatchToken, IdMaker
+from netclaw.core.session import phase as phases
+from netclaw.core.session.commands import TimerKind
+from netclaw.core.session.effects import (
+    CallModel,
+    CancelTimer,
+    Decision,
+    Effect,
+    Emit,
+    Log,
+    StartTimer,
+)
+from netclaw.core.session.events import OutboxRow, Passivated, SessionEvent
+from netclaw.core.session.evolve import preview
+from netclaw.core.session.outputs import Output, ProcessingOutput
+from netclaw.core.session.phase import Phase
+from netclaw.core.session.state import OpenTurn, Runtime, SessionState
+from netclaw.core.settings import SessionSettings
+
+
+class Draft:
+    """Collects the events, outputs and effects of one decision.
+
+    `state` and `runtime` are as of what was recorded so far; rules replace `runtime` freely.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        runtime: Runtime,
+        *,
+        now_ms: int,
+        make_id: IdMaker,
+        settings: SessionSettings,
+        redact: Callable[[str], str],
+    ) -> None:
+        self.state = state
+        self.runtime = runtime
+        self.now_ms = now_ms
+        self.make_id = make_id
+        self.settings = settings
+        self.redact = redact
+        self._first_phase = runtime.phase
+        self._events: list[SessionEvent] = []
+        self._outputs: list[Output] = []
+        self._outbox: list[OutboxRow] = []
+        self._early: list[CallModel] = []
+        self._effects: list[Effect] = []
+
+    def record(self, event: SessionEvent) -> None:
+        """Add an event to the append and see its effect in `state`."""
+        self._events.append(event)
+        self.state = preview(self.state, (event,), at=self.now_ms)
+
+    def say(self, *outputs: Output) -> None:
+        """Add outputs that the supervisor releases when the append is committed."""
+        self._outputs.extend(outputs)
+
+    def post(self, rows: Iterable[OutboxRow]) -> None:
+        """Add replies to channels, committed with the append."""
+        self._outbox.extend(rows)
+
+    def perform(self, *effects: Effect) -> None:
+        """Add effects that follow the commit, in this order."""
+        self._effects.extend(effects)
+
+    def token(self) -> DispatchToken:
+        """A fresh name for one model call or tool launch."""
+        return DispatchToken(self.make_id())
+
+    def move(self, target: Phase) -> None:
+        """Change the phase; raises `IllegalTransitionError` for a move the table does not list."""
+        self.runtime = replace(self.runtime, phase=phases.move(self.runtime.phase, target))
+
+    def call_model(self, turn: OpenTurn, *, is_early: bool = False) -> None:
+        """Start the next model call of the turn; early only beside its TurnStarted."""
+        call = CallModel(token=self.token(), turn_id=turn.turn_id, round=turn.rounds)
+        self.runtime = replace(self.runtime, model_token=call.token)
+        if is_early:
+            self._early.append(call)
+        else:
+            self.perform(call)
+
+    def decision(self) -> Decision:
+        """Everything that was collected, with what always follows from a change of phase."""
+        self._snapshot_if_due()
+        lead = self._phase_effects()
+        return Decision(
+            runtime=self.runtime,
+            events=tuple(self._events),
+            outputs=tuple(self._outputs),
+            outbox=tuple(self._outbox),
+            early=tuple(self._early),
+            effects=(*lead, *self._effects),
+            needs_snapshot=self._needs_snapshot,
+        )
+
+    _needs_snapshot = False
+
+    def _snapshot_if_due(self) -> None:
+        """Every 20 events, and always with Passivated (decision 8)."""
+        if not self._events:
+            return
+        is_last = isinstance(self._events[-1], Passivated)
+        grown = self.state.head - self.runtime.snapshot_seq
+        if is_last or grown >= self.settings.tuning.snapshot_interval_events:
+            self._needs_snapshot = True
+            self.runtime = replace(self.runtime, snapshot_seq=self.state.head)
+
+    def _phase_effects(self) -> tuple[Effect, ...]:
+        """Only a change of phase touches the idle timer, so internal ticks never reset it."""
+        before, after = self._first_phase, self.runtime.phase
+        if before is after:
+            return ()
+        effects: list[Effect] = [
+            Log(level="debug", text=f"phase {before.value} -> {after.value}"),
+            Emit(output=ProcessingOutput(phase=after, buffered_inputs=len(self.state.buffered))),
+        ]
+        idle_s = self.settings.tuning.idle_s
+        if after is Phase.READY and idle_s > 0:
+            token = self.make_id()
+            self.runtime = replace(self.runtime, idle_token=token)
+            effects.append(StartTimer(timer=TimerKind.IDLE, token=token, after_s=idle_s))
+        elif before is Phase.READY:
+            self.runtime = replace(self.runtime, idle_token="")
+            effects.append(CancelTimer(timer=TimerKind.IDLE))
+        return tuple(effects)

@@ -1,0 +1,103 @@
+"""Stopping at a safe point for a stop or restart of the daemon (S0 "Recovery and restart")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.session import passivation, replies, sentences, turn
+from netclaw.core.session.commands import Drain, TimerKind
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.effects import CancelModel, CancelTimer, CancelTool, StartTimer
+from netclaw.core.session.events import DrainStopped
+from netclaw.core.session.evolve_steps import UNREAL
+from netclaw.core.session.outputs import NoticeOutput
+from netclaw.core.session.phase import Phase
+from netclaw.core.session.state import CallState, DrainState, OpenTurn, SessionState
+
+MODEL_WAIT_S = 2.0
+"""A model call that a restart can simply repeat gets this long to end by itself."""
+
+BUDGET_MARGIN_S = 1.0
+"""Kept of the budget for writing down where the turn stopped."""
+
+
+def may_resume(state: SessionState) -> bool:
+    """Whether the open turn goes on after a start (protocol "Recovery, exactly").
+
+    Not if text reached a person. Otherwise a turn that launched nothing simply runs again, and
+    one that did goes on only if nothing else waits and every launched call has a real result.
+    """
+    open_turn = state.turn
+    if open_turn is None or open_turn.has_text_out:
+        return False
+    if not open_turn.has_launched:
+        return True
+    if state.buffered or open_turn.joined_since_round:
+        return False
+    return all(has_real_result(item) for item in open_turn.batch if item.is_launched)
+
+
+def has_real_result(item: CallState) -> bool:
+    """Whether it is known what became of the call."""
+    return item.result is not None and item.result.receipt.category not in UNREAL
+
+
+def begin(draft: Draft, command: Drain) -> None:
+    """Take no new work; stop now, or at the next safe point within the budget."""
+    draft.runtime = replace(draft.runtime, drain=DrainState(is_restart=command.is_restart))
+    if draft.runtime.phase is Phase.PROCESSING:
+        _wait_for_safe_point(draft, command.budget_s)
+    elif draft.runtime.phase in (Phase.READY, Phase.PASSIVATING):
+        passivation.begin(draft, reason="drain", grace_s=0.0)
+
+
+def stop_here(draft: Draft, open_turn: OpenTurn, *, point: str) -> None:
+    """Leave the turn open for the next start, tell the person if it cannot go on, and exit."""
+    state, is_restart = (
+        draft.state,
+        draft.runtime.drain is not None and draft.runtime.drain.is_restart,
+    )
+    is_told = not may_resume(state)
+    draft.record(
+        DrainStopped(
+            turn_id=open_turn.turn_id,
+            point=point,
+            is_restart=is_restart,
+            is_person_told=is_told,
+        )
+    )
+    if is_told:
+        sentence = sentences.stop_notice(is_restart=is_restart, has_launched=open_turn.has_launched)
+        draft.say(NoticeOutput(sentence=sentence, kind="restarting" if is_restart else "stopping"))
+        draft.post(replies.rows_for(state.in_turn, turn_id=open_turn.turn_id, text=sentence))
+    draft.perform(CancelTimer(timer=TimerKind.DRAIN_SAFE_POINT))
+    turn.clear_turn(draft)
+    draft.move(Phase.READY)
+    passivation.begin(draft, reason="drain", grace_s=0.0)
+
+
+def stop_by_force(draft: Draft) -> None:
+    """The safe point did not come in time: cancel what runs and stop where it stands."""
+    open_turn = draft.state.turn
+    if open_turn is None:
+        return
+    is_model_call = draft.runtime.model_token is not None
+    cancel_all(draft)
+    stop_here(draft, open_turn, point="model-call" if is_model_call else "budget")
+
+
+def cancel_all(draft: Draft) -> None:
+    """Cancel the model call and every running tool."""
+    if draft.runtime.model_token is not None:
+        draft.perform(CancelModel(token=draft.runtime.model_token))
+    for tool in draft.runtime.running:
+        draft.perform(CancelTool(token=tool.token, call_id=tool.call_id))
+
+
+def _wait_for_safe_point(draft: Draft, budget_s: float) -> None:
+    wait_s = max(0.0, budget_s - BUDGET_MARGIN_S)
+    if draft.runtime.model_token is not None and may_resume(draft.state):
+        wait_s = min(wait_s, MODEL_WAIT_S)
+    token = draft.make_id()
+    draft.runtime = replace(draft.runtime, drain_token=token)
+    draft.perform(StartTimer(timer=TimerKind.DRAIN_SAFE_POINT, token=token, after_s=wait_s))

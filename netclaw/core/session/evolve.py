@@ -1,0 +1,116 @@
+"""Applies journal events to the state: `evolve` in commit order is the state (decision 3).
+
+Every event type has one step; those that the model sees afterwards also add messages. Steps
+accept whatever a journal holds: an event about a turn that is not open changes only what it
+names. An event costs a constant number of small copies plus one copy of the history's pointers
+when it adds a message; `replay` joins the messages of many rows, so reading a long journal is
+linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from netclaw.core.messages import Message
+from netclaw.core.session import events as ev
+from netclaw.core.session import evolve_messages as messages
+from netclaw.core.session import evolve_steps as steps
+from netclaw.core.session.events import Recorded, SessionEvent
+from netclaw.core.session.state import SessionState
+
+_Event = TypeVar("_Event", bound=SessionEvent)
+_Added = tuple[Message, ...]
+_Step = Callable[[SessionState, Recorded, SessionEvent], SessionState]
+_Adder = Callable[[SessionState, Recorded, SessionEvent], _Added]
+
+
+def _step(
+    kind: type[_Event], step: Callable[[SessionState, Recorded, _Event], SessionState]
+) -> tuple[type[SessionEvent], _Step]:
+    return cast("tuple[type[SessionEvent], _Step]", (kind, step))
+
+
+def _adder(
+    kind: type[_Event], adder: Callable[[SessionState, Recorded, _Event], _Added]
+) -> tuple[type[SessionEvent], _Adder]:
+    return cast("tuple[type[SessionEvent], _Adder]", (kind, adder))
+
+
+STEPS: dict[type[SessionEvent], _Step] = dict(
+    (
+        _step(ev.SessionCreated, steps.session_created),
+        _step(ev.SessionReset, steps.session_reset),
+        _step(ev.InputAdmitted, steps.input_admitted),
+        _step(ev.AnswerAdmitted, steps.answer_admitted),
+        _step(ev.CrashRecorded, steps.crash_recorded),
+        _step(ev.TurnStarted, steps.turn_started),
+        _step(ev.InputJoined, steps.input_joined),
+        _step(ev.OutputStarted, steps.output_started),
+        _step(ev.RoundRecorded, steps.round_recorded),
+        _step(ev.ToolBatchStarted, steps.tool_batch_started),
+        _step(ev.ToolResultRecorded, steps.tool_result_recorded),
+        _step(ev.TurnRecorded, steps.turn_recorded),
+        _step(ev.TurnFailed, steps.turn_failed),
+        _step(ev.TitleSet, steps.title_set),
+        _step(ev.WorkingDirectorySet, steps.working_directory_set),
+        _step(ev.Compacted, steps.compacted),
+        _step(ev.DrainStopped, steps.drain_stopped),
+        _step(ev.Resumed, steps.resumed),
+        _step(ev.Passivated, steps.passivated),
+    )
+)
+"""What each event does to the state beside the history."""
+
+MESSAGES: dict[type[SessionEvent], _Adder] = dict(
+    (
+        _adder(ev.TurnStarted, messages.of_started),
+        _adder(ev.InputJoined, messages.of_joined),
+        _adder(ev.RoundRecorded, messages.of_round),
+        _adder(ev.ToolResultRecorded, messages.of_result),
+        _adder(ev.TurnRecorded, messages.of_recorded),
+        _adder(ev.TurnFailed, messages.of_failed),
+    )
+)
+"""What each event adds to the history, judged on the state before it."""
+
+
+def evolve(state: SessionState, recorded: Recorded) -> SessionState:
+    """The state after one more event; `recorded.seq` becomes the head."""
+    after, added = _apply(state, recorded)
+    return replace(after, history=after.history + added) if added else after
+
+
+def replay(state: SessionState, rows: Iterable[Recorded]) -> SessionState:
+    """The state after many rows: the same as `evolve` for each, in linear time."""
+    waiting: list[Message] = []
+    for recorded in rows:
+        if waiting and steps.takes_messages_away(state, recorded.event):
+            state = replace(state, history=(*state.history, *waiting))
+            waiting.clear()
+        state, added = _apply(state, recorded)
+        waiting.extend(added)
+    return replace(state, history=(*state.history, *waiting)) if waiting else state
+
+
+def preview(
+    state: SessionState, events: Iterable[SessionEvent], *, at: int, incarnation: int = 0
+) -> SessionState:
+    """The state as it will be if these events are committed on top of it and nothing between.
+
+    For the request of an early model call and for the snapshot that rides in an append.
+    """
+    for event in events:
+        row = Recorded(seq=state.head + 1, at=at, incarnation=incarnation, cause="", event=event)
+        state = evolve(state, row)
+    return state
+
+
+def _apply(state: SessionState, recorded: Recorded) -> tuple[SessionState, _Added]:
+    event = recorded.event
+    kind = type(event)
+    adder = MESSAGES.get(kind)
+    added = adder(state, recorded, event) if adder else ()
+    after = STEPS[kind](state, recorded, event)
+    return replace(after, head=recorded.seq, is_passivated=kind is ev.Passivated), added

@@ -1,0 +1,134 @@
+"""What each event adds to the history: the chat items a later model call is built from.
+
+All functions look at the state before the event. Thinking is kept for people who read the
+history; a request never sends it back (see `request`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from netclaw.core.ids import CallId, InputId
+from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from netclaw.core.session import sentences
+from netclaw.core.session.events import (
+    InputJoined,
+    Recorded,
+    RoundRecorded,
+    ToolResultRecorded,
+    TurnFailed,
+    TurnRecorded,
+    TurnStarted,
+)
+from netclaw.core.session.state import BufferedInput, CallState, SessionState
+
+
+def of_started(state: SessionState, recorded: Recorded, event: TurnStarted) -> tuple[Message, ...]:
+    """The inputs that began the turn."""
+    del recorded
+    return _inputs(state.buffered, event.input_ids)
+
+
+def of_joined(state: SessionState, recorded: Recorded, event: InputJoined) -> tuple[Message, ...]:
+    """The inputs that joined at a batch boundary."""
+    del recorded
+    return _inputs(state.buffered, event.input_ids)
+
+
+def of_round(state: SessionState, recorded: Recorded, event: RoundRecorded) -> tuple[Message, ...]:
+    """The assistant's message with its calls."""
+    del state, recorded
+    return (event.message,)
+
+
+def of_result(
+    state: SessionState, recorded: Recorded, event: ToolResultRecorded
+) -> tuple[Message, ...]:
+    """The result of a call of the open batch; a second result of one call is not history."""
+    if find_open(state, event.result.call_id) is None:
+        return ()
+    return (
+        ToolMessage(
+            call_id=event.result.call_id,
+            text=event.result.text,
+            at=recorded.at,
+            turn_id=event.turn_id,
+        ),
+    )
+
+
+def of_recorded(
+    state: SessionState, recorded: Recorded, event: TurnRecorded
+) -> tuple[Message, ...]:
+    """The answer, or the note about a turn that was ended without one."""
+    del state
+    added: list[Message] = []
+    if event.message.text:
+        added.append(event.message)
+    if event.note:
+        added.append(NoteMessage(text=event.note, at=recorded.at, turn_id=event.turn_id))
+    return tuple(added)
+
+
+def of_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> tuple[Message, ...]:
+    """A result for each call it closes, and the note that there is no answer."""
+    turn = state.turn
+    if turn is None or turn.turn_id != event.turn_id:
+        return ()
+    closed: list[Message] = []
+    for call_id in event.closed_call_ids:
+        found = find_open(state, call_id)
+        if found is not None:
+            text = sentences.CALL_INTERRUPTED if found.is_launched else sentences.CALL_NOT_STARTED
+            closed.append(
+                ToolMessage(call_id=call_id, text=text, at=recorded.at, turn_id=event.turn_id)
+            )
+    note = sentences.failed_note(event.category.value)
+    return (*closed, NoteMessage(text=note, at=recorded.at, turn_id=event.turn_id))
+
+
+def find_open(state: SessionState, call_id: CallId) -> CallState | None:
+    """The call of the open batch that has no result yet."""
+    if state.turn is None:
+        return None
+    for call in state.turn.batch:
+        if call.call.call_id == call_id and call.result is None:
+            return call
+    return None
+
+
+def without_inputs(
+    history: tuple[Message, ...], input_ids: frozenset[InputId]
+) -> tuple[Message, ...]:
+    """The history without inputs that returned to the buffer.
+
+    They joined after the last recorded round, so only what follows it is looked at.
+    """
+    if not input_ids:
+        return history
+    start = len(history)
+    while start and not isinstance(history[start - 1], AssistantMessage):
+        start -= 1
+    kept = tuple(
+        item
+        for item in history[start:]
+        if not (isinstance(item, UserMessage) and item.input_id in input_ids)
+    )
+    return history[:start] + kept
+
+
+def _inputs(
+    buffered: Iterable[BufferedInput], input_ids: tuple[InputId, ...]
+) -> tuple[Message, ...]:
+    wanted = frozenset(input_ids)
+    return tuple(
+        UserMessage(
+            input_id=item.admitted.input_id,
+            text=item.admitted.text,
+            at=item.at,
+            sender=item.admitted.authority.requester.sender_id or "",
+            media=item.admitted.media,
+        )
+        for item in buffered
+        if item.admitted.input_id in wanted
+    )

@@ -1,0 +1,315 @@
+"""What each event does to the state beside adding to the history; one function per event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from netclaw.core.ids import InputId, TurnId
+from netclaw.core.messages import NoteMessage
+from netclaw.core.session.events import (
+    AnswerAdmitted,
+    Compacted,
+    CrashRecorded,
+    DrainStopped,
+    InputAdmitted,
+    InputJoined,
+    OutputStarted,
+    Passivated,
+    Recorded,
+    Resumed,
+    RoundRecorded,
+    SessionCreated,
+    SessionEvent,
+    SessionReset,
+    TitleSet,
+    ToolBatchStarted,
+    ToolResultRecorded,
+    TurnFailed,
+    TurnRecorded,
+    TurnStarted,
+    WorkingDirectorySet,
+)
+from netclaw.core.session.evolve_messages import find_open, without_inputs
+from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.tool_call import OutcomeCategory
+
+RECENT_SOURCE_IDS = 256
+"""How many source message ids the state remembers; the store remembers all of them."""
+
+UNREAL = frozenset({OutcomeCategory.INTERRUPTED, OutcomeCategory.CANCELLED})
+"""Categories of a launched call whose effect nobody can vouch for."""
+
+
+def session_created(state: SessionState, recorded: Recorded, event: SessionCreated) -> SessionState:
+    """The session has its identity."""
+    return replace(
+        state,
+        session_id=event.session_id,
+        kind=event.kind,
+        channel=event.channel,
+        audience=event.audience,
+        life=event.life,
+        last_activity_at=recorded.at,
+    )
+
+
+def session_reset(state: SessionState, recorded: Recorded, event: SessionReset) -> SessionState:
+    """A new life: everything but identity and the remembered source ids is forgotten."""
+    return SessionState(
+        session_id=state.session_id,
+        kind=state.kind,
+        channel=state.channel,
+        audience=state.audience,
+        life=event.life,
+        recent_source_ids=state.recent_source_ids,
+        last_activity_at=recorded.at,
+    )
+
+
+def input_admitted(state: SessionState, recorded: Recorded, event: InputAdmitted) -> SessionState:
+    """The input waits at the end of the buffer."""
+    item = BufferedInput(seq=recorded.seq, at=recorded.at, admitted=event)
+    known = state.recent_source_ids
+    if event.source_message_id is not None:
+        known = (*known, event.source_message_id)[-RECENT_SOURCE_IDS:]
+    return replace(
+        state,
+        buffered=(*state.buffered, item),
+        recent_source_ids=known,
+        last_activity_at=recorded.at,
+    )
+
+
+def answer_admitted(state: SessionState, recorded: Recorded, event: AnswerAdmitted) -> SessionState:
+    """An answer waits for its call; one to a call that is not open is nobody's work."""
+    if find_open(state, event.call_id) is None:
+        return state
+    return replace(state, answers=(*state.answers, event), last_activity_at=recorded.at)
+
+
+def crash_recorded(state: SessionState, recorded: Recorded, event: CrashRecorded) -> SessionState:
+    """The open turn has one crash more against it (decision 5)."""
+    del recorded
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    return replace(state, turn=replace(turn, crashes=turn.crashes + 1))
+
+
+def turn_started(state: SessionState, recorded: Recorded, event: TurnStarted) -> SessionState:
+    """The named inputs leave the buffer and are the open turn's."""
+    taken, left = _split(state.buffered, event.input_ids)
+    return replace(
+        state,
+        buffered=left,
+        in_turn=taken,
+        turn=OpenTurn(
+            turn_id=event.turn_id,
+            authority=event.authority,
+            input_ids=event.input_ids,
+            started_at=recorded.at,
+        ),
+        last_activity_at=recorded.at,
+    )
+
+
+def input_joined(state: SessionState, recorded: Recorded, event: InputJoined) -> SessionState:
+    """More inputs are the open turn's, on trial until the next recorded round."""
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    taken, left = _split(state.buffered, event.input_ids)
+    return replace(
+        state,
+        buffered=left,
+        in_turn=state.in_turn + taken,
+        turn=replace(
+            turn,
+            input_ids=turn.input_ids + event.input_ids,
+            joined_since_round=turn.joined_since_round + event.input_ids,
+        ),
+        last_activity_at=recorded.at,
+    )
+
+
+def output_started(state: SessionState, recorded: Recorded, event: OutputStarted) -> SessionState:
+    """Text may have reached a person from here on."""
+    del recorded
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    return replace(state, turn=replace(turn, has_text_out=True))
+
+
+def round_recorded(state: SessionState, recorded: Recorded, event: RoundRecorded) -> SessionState:
+    """The open batch is this round's calls, none of them launched."""
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    return replace(
+        state,
+        turn=replace(
+            turn,
+            rounds=event.round + 1,
+            batch=tuple(CallState(call=call) for call in event.message.calls),
+            has_text_out=turn.has_text_out or event.is_text_released,
+            joined_since_round=(),
+            usage=turn.usage.plus(event.usage),
+        ),
+        last_input_tokens=event.usage.input_tokens,
+        last_activity_at=recorded.at,
+    )
+
+
+def tool_batch_started(
+    state: SessionState, recorded: Recorded, event: ToolBatchStarted
+) -> SessionState:
+    """These calls are launched: from here on each has a result or is Interrupted."""
+    del recorded
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    started = frozenset(event.call_ids)
+    batch = tuple(
+        replace(item, is_launched=True) if item.call.call_id in started else item
+        for item in turn.batch
+    )
+    return replace(state, turn=replace(turn, batch=batch, has_launched=True))
+
+
+def tool_result_recorded(
+    state: SessionState, recorded: Recorded, event: ToolResultRecorded
+) -> SessionState:
+    """The call has its one result; a second one changes nothing."""
+    turn = _open(state, event.turn_id)
+    if turn is None or find_open(state, event.result.call_id) is None:
+        return state
+    batch = tuple(
+        replace(item, result=event.result) if item.call.call_id == event.result.call_id else item
+        for item in turn.batch
+    )
+    return replace(state, turn=replace(turn, batch=batch), last_activity_at=recorded.at)
+
+
+def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) -> SessionState:
+    """The turn is over and its inputs are consumed."""
+    after = _consume(state, event.turn_id, event.input_ids)
+    tokens = event.context_tokens or state.last_input_tokens
+    return replace(
+        after, turns=state.turns + 1, last_input_tokens=tokens, last_activity_at=recorded.at
+    )
+
+
+def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> SessionState:
+    """The turn is over; listed inputs are consumed, its other inputs wait again."""
+    returned = _returned(state, event)
+    after = _consume(state, event.turn_id, event.input_ids)
+    return replace(
+        after,
+        history=without_inputs(state.history, returned),
+        turns=state.turns + 1,
+        last_activity_at=recorded.at,
+    )
+
+
+def title_set(state: SessionState, recorded: Recorded, event: TitleSet) -> SessionState:
+    """The session has this title."""
+    del recorded
+    return replace(state, title=event.title)
+
+
+def working_directory_set(
+    state: SessionState, recorded: Recorded, event: WorkingDirectorySet
+) -> SessionState:
+    """The session has this project directory."""
+    del recorded
+    return replace(state, working_directory=event.path)
+
+
+def compacted(state: SessionState, recorded: Recorded, event: Compacted) -> SessionState:
+    """The newest messages stay, behind the notes about the others."""
+    kept = state.history[len(state.history) - event.kept_messages :]
+    notes = (NoteMessage(text=event.notes, at=recorded.at),) if event.notes else ()
+    return replace(state, history=notes + kept, last_input_tokens=0)
+
+
+def drain_stopped(state: SessionState, recorded: Recorded, event: DrainStopped) -> SessionState:
+    """The open turn waits for the next start; the person may know already."""
+    del recorded
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    return replace(state, turn=replace(turn, is_person_told_of_stop=event.is_person_told))
+
+
+def resumed(state: SessionState, recorded: Recorded, event: Resumed) -> SessionState:
+    """The open turn goes on; inputs joined after its last round wait again (protocol)."""
+    turn = _open(state, event.turn_id)
+    if turn is None:
+        return state
+    returned = frozenset(turn.joined_since_round)
+    back, kept = _split(state.in_turn, returned)
+    return replace(
+        state,
+        history=without_inputs(state.history, returned),
+        buffered=_in_order(state.buffered, back),
+        in_turn=kept,
+        turn=replace(
+            turn,
+            input_ids=tuple(item.admitted.input_id for item in kept),
+            joined_since_round=(),
+            is_person_told_of_stop=False,
+        ),
+        last_activity_at=recorded.at,
+    )
+
+
+def passivated(state: SessionState, recorded: Recorded, event: Passivated) -> SessionState:
+    """Nothing but the mark that it was the last event (see `evolve`)."""
+    del recorded, event
+    return state
+
+
+def _open(state: SessionState, turn_id: str | None) -> OpenTurn | None:
+    turn = state.turn
+    return turn if turn is not None and turn.turn_id == turn_id else None
+
+
+def _split(
+    items: tuple[BufferedInput, ...], input_ids: Iterable[InputId]
+) -> tuple[tuple[BufferedInput, ...], tuple[BufferedInput, ...]]:
+    wanted = frozenset(input_ids)
+    taken = tuple(item for item in items if item.admitted.input_id in wanted)
+    left = tuple(item for item in items if item.admitted.input_id not in wanted)
+    return taken, left
+
+
+def _in_order(
+    buffered: tuple[BufferedInput, ...], back: tuple[BufferedInput, ...]
+) -> tuple[BufferedInput, ...]:
+    if not back:
+        return buffered
+    return tuple(sorted((*buffered, *back), key=lambda item: item.seq))
+
+
+def takes_messages_away(state: SessionState, event: SessionEvent) -> bool:
+    """Whether the step of this event needs the whole history, not only to add to it."""
+    if isinstance(event, TurnFailed):
+        return bool(_returned(state, event))
+    return isinstance(event, SessionReset | Compacted | Resumed)
+
+
+def _returned(state: SessionState, event: TurnFailed) -> frozenset[InputId]:
+    if _open(state, event.turn_id) is None:
+        return frozenset()
+    return frozenset(item.admitted.input_id for item in state.in_turn) - set(event.input_ids)
+
+
+def _consume(state: SessionState, turn_id: TurnId, input_ids: tuple[InputId, ...]) -> SessionState:
+    """Drop these inputs and close the turn: what it does not list waits again, in order."""
+    _, waiting = _split(state.buffered, input_ids)
+    if _open(state, turn_id) is None:
+        return replace(state, buffered=waiting)
+    _, back = _split(state.in_turn, input_ids)
+    return replace(state, buffered=_in_order(waiting, back), in_turn=(), turn=None, answers=())

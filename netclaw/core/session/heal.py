@@ -1,0 +1,66 @@
+"""Closes what the last process left open, in one append, before the session is Ready.
+
+Exactly as protocol "Recovery, exactly": a launched call without a result gets an Interrupted one
+and is never run again; an open turn goes on under its own id or ends with a notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.session import drain, passivation, sentences, tool_batch, turn
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.events import Resumed
+from netclaw.core.session.phase import Phase
+from netclaw.core.session.state import CallState, OpenTurn
+from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+
+
+def recover(draft: Draft) -> None:
+    """Become Ready and take up whatever work is due."""
+    draft.move(Phase.READY)
+    if draft.runtime.drain is not None:
+        passivation.begin(draft, reason="drain", grace_s=0.0)
+        return
+    open_turn = draft.state.turn
+    if open_turn is None:
+        turn.start_next(draft)
+    elif drain.may_resume(draft.state):
+        _resume(draft, open_turn)
+    else:
+        _end(draft, open_turn)
+
+
+def _resume(draft: Draft, open_turn: OpenTurn) -> None:
+    draft.record(Resumed(turn_id=open_turn.turn_id))
+    draft.move(Phase.PROCESSING)
+    if open_turn.batch:
+        tool_batch.launch(draft)
+    else:
+        draft.call_model(open_turn)
+
+
+def _end(draft: Draft, open_turn: OpenTurn) -> None:
+    draft.move(Phase.PROCESSING)
+    for item in open_turn.batch:
+        if item.is_launched and item.result is None:
+            tool_batch.record_result(draft, open_turn, interrupted(item), name=item.call.name)
+    turn.fail(
+        draft,
+        replace(open_turn, batch=draft.state.turn.batch if draft.state.turn else ()),
+        category=ErrorCategory.INTERRUPTED,
+        sentence=sentences.with_warning(
+            sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched
+        ),
+        returned=frozenset(open_turn.joined_since_round),
+    )
+
+
+def interrupted(item: CallState) -> ToolResult:
+    """The durable result of a call whose process died under it."""
+    return ToolResult(
+        call_id=item.call.call_id,
+        text=sentences.CALL_INTERRUPTED,
+        receipt=ToolReceipt(category=OutcomeCategory.INTERRUPTED),
+    )

@@ -1,0 +1,41 @@
+"""Winding a session down: idle timer, grace period, snapshot, exit (S0 Lifecycle).
+
+Entering Passivating and committing Passivated are two decisions, so that an input in between can
+abort it, and so that a failing snapshot never takes the end of a turn with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.session.commands import TimerKind
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.effects import CancelTimer, ExitProcess, StartTimer
+from netclaw.core.session.events import Passivated
+from netclaw.core.session.phase import Phase
+
+
+def begin(draft: Draft, *, reason: str, grace_s: float) -> None:
+    """Enter Passivating; the grace timer commits it."""
+    draft.move(Phase.PASSIVATING)
+    token = draft.make_id()
+    draft.runtime = replace(draft.runtime, grace_token=token, exit_reason=reason)
+    draft.perform(StartTimer(timer=TimerKind.PASSIVATION_GRACE, token=token, after_s=grace_s))
+
+
+def abort(draft: Draft) -> None:
+    """Return to Ready because there is work again."""
+    draft.move(Phase.READY)
+    draft.runtime = replace(draft.runtime, grace_token="", exit_reason="")
+    draft.perform(CancelTimer(timer=TimerKind.PASSIVATION_GRACE))
+
+
+def commit(draft: Draft) -> None:
+    """Record Passivated with a snapshot and exit.
+
+    The append needs the exact head, so an input admitted meanwhile makes it refused and this
+    decided again (protocol "Appending").
+    """
+    draft.record(Passivated(snapshot_seq=draft.state.head + 1))
+    draft.runtime = replace(draft.runtime, is_exiting=True)
+    draft.perform(ExitProcess(reason=draft.runtime.exit_reason))

@@ -1,0 +1,164 @@
+"""A round's tool calls: pairing, launching, results, and the batch boundary.
+
+A call is launched by a ToolBatchStarted that names it and never again; it has one result. The
+boundary is reached when every call of the batch has a durable result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.ids import CallId
+from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.session import drain, sentences, turn, turn_join
+from netclaw.core.session.commands import FinishRound, FinishTool
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.effects import RunTool
+from netclaw.core.session.events import RoundRecorded, ToolBatchStarted, ToolResultRecorded
+from netclaw.core.session.outputs import (
+    OutputFilter,
+    TextOutput,
+    ToolCallOutput,
+    ToolResultOutput,
+)
+from netclaw.core.session.state import OpenTurn, RunningTool
+from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
+
+
+def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
+    """Record the round and launch its calls in one append.
+
+    While draining nothing is launched: the calls wait for the next start, and the preamble stays
+    unreleased so that the turn can go on then.
+    """
+    is_draining = draft.runtime.drain is not None
+    has_text = bool(command.text.strip())
+    is_seen = has_text and not is_draining and bool(draft.runtime.interest & OutputFilter.TEXT)
+    calls = tuple(
+        ToolCall(
+            call_id=CallId(draft.make_id()),
+            provider_call_id=call.provider_call_id,
+            name=call.name,
+            arguments=call.arguments,
+            argument_fault=call.fault,
+        )
+        for call in command.calls
+    )
+    message = AssistantMessage(
+        text=command.text if has_text else "",
+        at=draft.now_ms,
+        turn_id=open_turn.turn_id,
+        thinking=command.thinking,
+        calls=calls,
+    )
+    usage = draft.runtime.spent.plus(command.usage)
+    draft.record(
+        RoundRecorded(
+            turn_id=open_turn.turn_id,
+            round=open_turn.rounds,
+            message=message,
+            usage=usage,
+            model=command.model,
+            is_text_released=is_seen,
+        )
+    )
+    draft.runtime = replace(draft.runtime, model_token=None, nudges=0, nudge="", spent=Usage())
+    if has_text and not is_draining:
+        draft.say(TextOutput(turn_id=open_turn.turn_id, text=command.text, round=open_turn.rounds))
+    draft.say(turn.usage_output(draft, open_turn.turn_id, open_turn.usage.plus(usage)))
+    _refuse_faulty(draft, open_turn, calls)
+    launch(draft)
+
+
+def launch(draft: Draft) -> None:
+    """Launch the calls of the batch that were never launched; pass the boundary if none is open."""
+    open_turn = draft.state.turn
+    if open_turn is None:
+        return
+    waiting = tuple(
+        item.call for item in open_turn.batch if item.result is None and not item.is_launched
+    )
+    if not waiting:
+        pass_boundary_if_reached(draft)
+    elif draft.runtime.drain is not None:
+        drain.stop_here(draft, open_turn, point="before-batch")
+    else:
+        _start(draft, open_turn, waiting)
+
+
+def finish_call(draft: Draft, command: FinishTool) -> None:
+    """Record the result of a launched call of this process; anything else is stale."""
+    open_turn = draft.state.turn
+    running = RunningTool(token=command.token, call_id=command.result.call_id)
+    if open_turn is None or running not in draft.runtime.running:
+        return
+    rest = tuple(tool for tool in draft.runtime.running if tool != running)
+    draft.runtime = replace(draft.runtime, running=rest)
+    record_result(draft, open_turn, command.result, name=command.name)
+    pass_boundary_if_reached(draft)
+
+
+def record_result(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) -> None:
+    """Make one result durable and show it."""
+    draft.record(ToolResultRecorded(turn_id=open_turn.turn_id, result=result))
+    draft.say(
+        ToolResultOutput(
+            turn_id=open_turn.turn_id,
+            call_id=result.call_id,
+            name=name,
+            outcome=result.receipt.category,
+            text=result.text,
+            duration_ms=result.receipt.duration_ms,
+        )
+    )
+
+
+def pass_boundary_if_reached(draft: Draft) -> None:
+    """Decide at the boundary, in this order: stop, drain, preemption, joining, next model call."""
+    open_turn = draft.state.turn
+    if open_turn is None or turn.open_call_ids(open_turn):
+        return
+    person = turn_join.preemptor(draft.state)
+    if draft.runtime.is_stop_requested:
+        turn.stop(draft, open_turn)
+    elif draft.runtime.drain is not None:
+        drain.stop_here(draft, open_turn, point="batch-boundary")
+    elif person is not None:
+        turn.preempt(draft, open_turn, person)
+    else:
+        turn_join.join(draft, open_turn)
+        draft.call_model(open_turn)
+
+
+def _start(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> None:
+    call_ids = tuple(call.call_id for call in calls)
+    draft.record(ToolBatchStarted(turn_id=open_turn.turn_id, call_ids=call_ids))
+    for call in calls:
+        token = draft.token()
+        draft.say(_call_output(draft, open_turn, call))
+        draft.perform(RunTool(token=token, turn_id=open_turn.turn_id, call=call))
+        draft.runtime = replace(
+            draft.runtime,
+            running=(*draft.runtime.running, RunningTool(token=token, call_id=call.call_id)),
+        )
+
+
+def _refuse_faulty(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> None:
+    for call in calls:
+        if call.argument_fault is not None:
+            draft.say(_call_output(draft, open_turn, call))
+            result = ToolResult(
+                call_id=call.call_id,
+                text=sentences.bad_arguments(call.argument_fault),
+                receipt=ToolReceipt(category=OutcomeCategory.INVALID_INPUT),
+            )
+            record_result(draft, open_turn, result, name=call.name)
+
+
+def _call_output(draft: Draft, open_turn: OpenTurn, call: ToolCall) -> ToolCallOutput:
+    return ToolCallOutput(
+        turn_id=open_turn.turn_id,
+        call_id=call.call_id,
+        name=call.name,
+        arguments=draft.redact(call.arguments),
+    )

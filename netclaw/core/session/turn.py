@@ -1,0 +1,191 @@
+"""The start and the ends of a turn; one turn at a time, always (S0 Lifecycle)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.session import passivation, replies, sentences
+from netclaw.core.session.commands import FinishRound
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.events import TurnFailed, TurnOutcome, TurnRecorded, TurnStarted
+from netclaw.core.session.outputs import (
+    ErrorOutput,
+    TextOutput,
+    TurnCompletedOutput,
+    UsageOutput,
+)
+from netclaw.core.session.phase import Phase
+from netclaw.core.session.state import BufferedInput, OpenTurn
+
+REFERENCE_LENGTH = 8
+
+
+def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
+    """Start the turn of the next waiting input from Ready, unless the session is draining.
+
+    Inputs run in admission order; `first` is the one a preempted turn makes way for.
+    """
+    if draft.runtime.drain is not None or not draft.state.buffered:
+        return
+    item = first or draft.state.buffered[0]
+    draft.record(
+        TurnStarted(
+            turn_id=TurnId(draft.make_id()),
+            input_ids=(item.admitted.input_id,),
+            authority=item.admitted.authority,
+        )
+    )
+    draft.move(Phase.PROCESSING)
+    if draft.state.turn is not None:
+        draft.call_model(draft.state.turn, is_early=True)
+
+
+def complete(draft: Draft, turn: OpenTurn, command: FinishRound) -> None:
+    """Record the model's answer as the end of the turn."""
+    usage = draft.runtime.spent.plus(command.usage)
+    message = AssistantMessage(
+        text=command.text,
+        at=draft.now_ms,
+        turn_id=turn.turn_id,
+        thinking=command.thinking,
+    )
+    draft.say(TextOutput(turn_id=turn.turn_id, text=command.text, round=turn.rounds))
+    _record_end(
+        draft,
+        turn,
+        TurnRecorded(
+            turn_id=turn.turn_id,
+            message=message,
+            outcome=TurnOutcome.COMPLETED,
+            usage=turn.usage.plus(usage),
+            model=command.model,
+            input_ids=turn.input_ids,
+            context_tokens=command.usage.input_tokens,
+        ),
+    )
+
+
+def stop(draft: Draft, turn: OpenTurn) -> None:
+    """End the turn because a person said so: no answer, no error (decision 26)."""
+    _record_end(draft, turn, _unfinished(draft, turn, sentences.NOTE_STOPPED))
+
+
+def preempt(draft: Draft, turn: OpenTurn, person: BufferedInput) -> None:
+    """End an automated turn after its batch and start the person's turn next (S0).
+
+    It is recorded, not failed: an interrupted reminder counts as success.
+    """
+    _record_end(draft, turn, _unfinished(draft, turn, sentences.NOTE_PREEMPTED), first=person)
+
+
+def fail(
+    draft: Draft,
+    turn: OpenTurn,
+    *,
+    category: ErrorCategory,
+    sentence: str,
+    reference: str = "",
+    returned: frozenset[InputId] = frozenset(),
+) -> None:
+    """End the turn without an answer; its inputs are consumed except those `returned`.
+
+    The person is told unless a stop notice already did (protocol "Recovery, exactly").
+    """
+    reference = reference or draft.make_id()[:REFERENCE_LENGTH]
+    is_told = not turn.is_person_told_of_stop
+    consumed = tuple(item for item in turn.input_ids if item not in returned)
+    inputs = tuple(i for i in draft.state.in_turn if i.admitted.input_id not in returned)
+    draft.record(
+        TurnFailed(
+            turn_id=turn.turn_id,
+            category=category,
+            reference=reference,
+            note=sentence,
+            input_ids=consumed,
+            closed_call_ids=open_call_ids(turn),
+            is_person_told=is_told,
+        )
+    )
+    if is_told:
+        draft.say(
+            ErrorOutput(
+                turn_id=turn.turn_id,
+                category=category,
+                sentence=sentence,
+                reference=reference,
+                input_ids=consumed,
+            )
+        )
+        text = f"{sentence} ({category.value}, reference {reference})"
+        draft.post(replies.rows_for(inputs, turn_id=turn.turn_id, text=text))
+    draft.say(TurnCompletedOutput(turn_id=turn.turn_id, input_ids=consumed, outcome=None))
+    _settle(draft)
+
+
+def open_call_ids(turn: OpenTurn) -> tuple[CallId, ...]:
+    """The calls of the last round that have no result."""
+    return tuple(item.call.call_id for item in turn.batch if item.result is None)
+
+
+def usage_output(draft: Draft, turn_id: TurnId, usage: Usage) -> UsageOutput:
+    """The turn's token counts against the main model's window."""
+    model = draft.settings.main_model
+    window = model.context_window if model else 0
+    return UsageOutput(turn_id=turn_id, usage=usage, context_window=window)
+
+
+def _unfinished(draft: Draft, turn: OpenTurn, note: str) -> TurnRecorded:
+    return TurnRecorded(
+        turn_id=turn.turn_id,
+        message=AssistantMessage(text="", at=draft.now_ms, turn_id=turn.turn_id),
+        outcome=TurnOutcome.STOPPED,
+        usage=turn.usage.plus(draft.runtime.spent),
+        model="",
+        input_ids=turn.input_ids,
+        note=note,
+    )
+
+
+def _record_end(
+    draft: Draft, turn: OpenTurn, event: TurnRecorded, *, first: BufferedInput | None = None
+) -> None:
+    inputs = draft.state.in_turn
+    draft.record(event)
+    draft.say(
+        usage_output(draft, turn.turn_id, event.usage),
+        TurnCompletedOutput(
+            turn_id=turn.turn_id,
+            input_ids=event.input_ids,
+            outcome=event.outcome,
+            open_child_runs=event.open_child_runs,
+        ),
+    )
+    draft.post(replies.rows_for(inputs, turn_id=turn.turn_id, text=event.message.text))
+    _settle(draft, first=first)
+
+
+def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
+    """After a turn: Ready, then the next input's turn, or the exit that a drain waits for."""
+    clear_turn(draft)
+    draft.move(Phase.READY)
+    if draft.runtime.drain is not None:
+        passivation.begin(draft, reason="drain", grace_s=0.0)
+    else:
+        start_next(draft, first=first)
+
+
+def clear_turn(draft: Draft) -> None:
+    """Forget what this process was doing for the turn that is over."""
+    draft.runtime = replace(
+        draft.runtime,
+        model_token=None,
+        running=(),
+        is_stop_requested=False,
+        drain_token="",
+        nudges=0,
+        nudge="",
+        spent=Usage(),
+    )

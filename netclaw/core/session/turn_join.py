@@ -1,0 +1,50 @@
+"""Who joins a turn, who waits, and who ends an automated one (S0 "Who joins a turn")."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from netclaw.core.authority import Authority, Principal
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.events import InputJoined
+from netclaw.core.session.state import BufferedInput, OpenTurn, SessionState
+
+PREEMPTING = frozenset({Principal.OPERATOR, Principal.TRUSTED})
+"""Who ends an automation turn by writing; an untrusted external person waits."""
+
+
+def joiners(turn: OpenTurn, buffered: tuple[BufferedInput, ...]) -> tuple[BufferedInput, ...]:
+    """The inputs that join at a batch boundary: same person, before anyone else's.
+
+    Decision 27: of buffered U1, U2, U1 only the first U1 joins, so order between people is kept.
+    Automated inputs wait for a turn of their own and stand in no person's way.
+    """
+    requester = turn.authority.requester
+    if not requester.principal.is_person:
+        return ()
+    people = (item for item in buffered if is_person(item.admitted.authority))
+    return tuple(takewhile(lambda item: item.admitted.authority.requester == requester, people))
+
+
+def join(draft: Draft, turn: OpenTurn) -> None:
+    """Let the joiners into the turn; they run under the authority it started with."""
+    joining = joiners(turn, draft.state.buffered)
+    if joining:
+        input_ids = tuple(item.admitted.input_id for item in joining)
+        draft.record(InputJoined(turn_id=turn.turn_id, input_ids=input_ids))
+
+
+def preemptor(state: SessionState) -> BufferedInput | None:
+    """The first waiting input that ends the open turn after its batch, if that is automated."""
+    turn = state.turn
+    if turn is None or is_person(turn.authority):
+        return None
+    for item in state.buffered:
+        if item.admitted.authority.requester.principal in PREEMPTING:
+            return item
+    return None
+
+
+def is_person(authority: Authority) -> bool:
+    """Whether a human being asked."""
+    return authority.requester.principal.is_person
