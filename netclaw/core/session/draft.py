@@ -52,7 +52,8 @@ class Draft:
         self.make_id = make_id
         self.settings = settings
         self.redact = redact
-        self._first_phase = runtime.phase
+        self._path: list[Phase] = [runtime.phase]
+        self._needs_snapshot = False
         self._events: list[SessionEvent] = []
         self._outputs: list[Output] = []
         self._outbox: list[OutboxRow] = []
@@ -83,6 +84,8 @@ class Draft:
     def move(self, target: Phase) -> None:
         """Change the phase; raises `IllegalTransitionError` for a move the table does not list."""
         self.runtime = replace(self.runtime, phase=phases.move(self.runtime.phase, target))
+        if target is not self._path[-1]:
+            self._path.append(target)
 
     def call_model(self, turn: OpenTurn, *, is_early: bool = False) -> None:
         """Start the next model call of the turn; early only beside its TurnStarted."""
@@ -107,8 +110,6 @@ class Draft:
             needs_snapshot=self._needs_snapshot,
         )
 
-    _needs_snapshot = False
-
     def _snapshot_if_due(self) -> None:
         """Every 20 events, and always with Passivated (decision 8)."""
         if not self._events:
@@ -121,11 +122,12 @@ class Draft:
 
     def _phase_effects(self) -> tuple[Effect, ...]:
         """Only a change of phase touches the idle timer, so internal ticks never reset it."""
-        before, after = self._first_phase, self.runtime.phase
+        before, after = self._path[0], self._path[-1]
         if before is after:
             return ()
+        walked = " -> ".join(phase.value for phase in self._path)
         effects: list[Effect] = [
-            Log(level="debug", text=f"phase {before.value} -> {after.value}"),
+            Log(level="debug", text=f"phase {walked}"),
             Emit(output=ProcessingOutput(phase=after, buffered_inputs=len(self.state.buffered))),
         ]
         idle_s = self.settings.tuning.idle_s

@@ -1,0 +1,76 @@
+"""What an input must be to be admitted, judged by the supervisor before it is made durable."""
+
+from __future__ import annotations
+
+from netclaw.core.errors import InvalidArgumentError, QueueFullError, TooLargeError
+from netclaw.core.session.state import SessionState
+from netclaw.core.settings import DaemonSettings
+
+
+def check_text(text: str, settings: DaemonSettings, *, has_media: bool = False) -> int:
+    """The size of an input's text in bytes.
+
+    Raises `InvalidArgumentError` for nothing but blanks without an attachment, for NUL and for
+    what UTF-8 cannot carry, `TooLargeError` above `text_max_bytes`.
+    """
+    limit = settings.text_max_bytes
+    if len(text) > limit:
+        raise TooLargeError(_too_large(limit))
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidArgumentError("The message is not valid UTF-8.") from None
+    if size > limit:
+        raise TooLargeError(_too_large(limit))
+    if "\0" in text:
+        raise InvalidArgumentError("The message holds a NUL character.")
+    if not has_media and not text.strip():
+        raise InvalidArgumentError("The message is empty.")
+    return size
+
+
+def decode_text(data: bytes, settings: DaemonSettings) -> str:
+    """Bytes from outside as text; the same errors as `check_text`, before anything is decoded."""
+    if len(data) > settings.text_max_bytes:
+        raise TooLargeError(_too_large(settings.text_max_bytes))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidArgumentError("The message is not valid UTF-8.") from None
+    check_text(text, settings)
+    return text
+
+
+def check_pending(
+    pending_inputs: int, pending_bytes: int, new_bytes: int, settings: DaemonSettings
+) -> None:
+    """Keep a session's unanswered inputs within 200 and 8 MiB; raises `QueueFullError`.
+
+    `pending_*` count what is admitted and not consumed, without the new input.
+    """
+    if pending_inputs + 1 > settings.pending_inputs_max:
+        raise QueueFullError(
+            f"This session already has {pending_inputs} messages waiting for an answer."
+        )
+    if pending_bytes + new_bytes > settings.pending_bytes_max:
+        raise QueueFullError(
+            f"The messages waiting in this session would exceed {settings.pending_bytes_max} bytes."
+        )
+
+
+def pending(state: SessionState) -> tuple[int, int]:
+    """How many inputs are admitted and not consumed, and the bytes of their texts."""
+    waiting = (*state.buffered, *state.in_turn)
+    return len(waiting), sum(len(item.admitted.text.encode("utf-8")) for item in waiting)
+
+
+def is_known_source(state: SessionState, source_message_id: str | None) -> bool:
+    """Whether this message was admitted recently; without a stable id nothing is known twice.
+
+    The store's table is the truth for all time; this window spares asking it.
+    """
+    return source_message_id is not None and source_message_id in state.recent_source_ids
+
+
+def _too_large(limit: int) -> str:
+    return f"A message has at most {limit} bytes of text."

@@ -1,0 +1,91 @@
+"""Names of a session's folders, derived from its id alone (decision 20, S0 "Storage on disk").
+
+The envelope's path is fixed when the session is created and stored; only its parent may change,
+when the data directory is moved. Names are safe on any file system: no dots, no separators, no
+case that matters (the hash tells apart what the readable part does not).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from netclaw.core.ids import RunId, SessionId
+from netclaw.core.settings import SessionStorage
+
+TEMP_BASE = "/tmp/netclaw"  # noqa: S108 - a name only; whoever uses it checks owner and links
+READABLE_LENGTH = 40
+HASH_LENGTH = 12
+CHILD_HASH_LENGTH = 8
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerooted:
+    """Where a stored envelope is now; `moved_from` is the stored path if it differs."""
+
+    root: str
+    moved_from: str | None = None
+
+
+def envelope_name(session_id: SessionId) -> str:
+    """`<readable id, at most 40 characters>-<12 hex of SHA-256 of the id>`."""
+    return f"{readable(session_id)}-{_digest(session_id)[:HASH_LENGTH]}"
+
+
+def readable(session_id: SessionId) -> str:
+    """The part of a folder name that a person recognises."""
+    return _UNSAFE.sub("_", session_id)[:READABLE_LENGTH]
+
+
+def sessions_dir(home: str) -> str:
+    """The folder of all envelopes."""
+    return f"{home.rstrip('/')}/sessions"
+
+
+def temp_key_dir(uid: int, session_id: SessionId) -> str:
+    """The temporary folder of one session, a trusted root of it; its parent is not."""
+    return f"{TEMP_BASE}-{uid}/{_digest(session_id)[:HASH_LENGTH]}"
+
+
+def temp_parent_dir(uid: int, session_id: SessionId) -> str:
+    """The managed temporary directory of the session's own run."""
+    return f"{temp_key_dir(uid, session_id)}/p"
+
+
+def temp_child_dir(uid: int, session_id: SessionId, run_id: RunId) -> str:
+    """The managed temporary directory of one child run."""
+    return f"{temp_key_dir(uid, session_id)}/c{_digest(run_id)[:CHILD_HASH_LENGTH]}"
+
+
+def child_run_dir(envelope_root: str, run_id: RunId) -> str:
+    """The envelope area of one child run."""
+    return f"{envelope_root}/subagents/{run_id}"
+
+
+def new_root(home: str, session_id: SessionId) -> str:
+    """The envelope that a session created now is bound to."""
+    return f"{sessions_dir(home)}/{envelope_name(session_id)}"
+
+
+def reroot(stored_root: str, home: str) -> Rerooted:
+    """Find a stored envelope under the current home.
+
+    A moved or restored data directory keeps its folder names, so only the parent is replaced;
+    the caller logs one warning with both paths (S0).
+    """
+    current = f"{sessions_dir(home)}/{stored_root.rstrip('/').rpartition('/')[2]}"
+    if current == stored_root:
+        return Rerooted(root=current)
+    return Rerooted(root=current, moved_from=stored_root)
+
+
+def storage_of(home: str, root: str, uid: int, session_id: SessionId) -> SessionStorage:
+    """All folders of a session whose envelope is `root`."""
+    return SessionStorage(home=home, root=root, tmp=temp_parent_dir(uid, session_id))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

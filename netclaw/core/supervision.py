@@ -1,0 +1,158 @@
+"""What happens after a session process died: restart, backoff, poison, quarantine.
+
+Pure functions over plain values; the supervisor holds one `CrashRecord` per session and asks
+`judge_death` (decisions 4 and 5). Times are epoch milliseconds, lengths seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import SessionId
+from netclaw.core.session import sentences
+from netclaw.core.session.events import SessionEvent, TurnFailed
+from netclaw.core.session.state import SessionState
+from netclaw.core.settings import SupervisionSettings
+
+START_DEATHS_LIMIT = 2
+"""A start that was in progress at this many consecutive deaths of the supervisor is held."""
+
+
+class DeathCause(StrEnum):
+    """Why a session process is gone."""
+
+    CRASH = "crash"
+    """It died unasked: a signal, a failure exit, its memory limit."""
+    HUNG = "hung"
+    """It answered no ping and was killed: as bad as a crash."""
+    ENDED = "ended"
+    """It ended on purpose: passivated, drained."""
+    STORAGE = "storage"
+    """It ended because nothing can be written; starts wait for the store."""
+    OPERATOR = "operator"
+    """A person killed or stopped it."""
+    SUPERVISOR = "supervisor"
+    """The supervisor died and took it along."""
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether it counts against the turn and the session."""
+        return self in (DeathCause.CRASH, DeathCause.HUNG)
+
+
+class NextStep(StrEnum):
+    """What the supervisor does about a death."""
+
+    START = "start"
+    """Start it again after `after_s` if it has runnable work."""
+    QUARANTINE = "quarantine"
+    """Start it no more until an operator says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashRecord:
+    """The crashes of one session that still matter."""
+
+    crashes: tuple[int, ...] = ()
+    """When they happened, within the quarantine window, oldest first."""
+    in_a_row: int = 0
+    """Crashes since it last got anything done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer to a death."""
+
+    record: CrashRecord
+    step: NextStep
+    after_s: float = 0.0
+    is_poison: bool = False
+    """The open turn crashed too often: append `poison_events` before the next start."""
+
+
+def judge_death(
+    record: CrashRecord,
+    cause: DeathCause,
+    *,
+    turn_crashes: int,
+    now_ms: int,
+    settings: SupervisionSettings,
+) -> Verdict:
+    """Decide what follows from a death.
+
+    `turn_crashes` counts the crashes of the open turn with this one (`OpenTurn.crashes` once its
+    CrashRecorded is applied), 0 without an open turn. What is no crash changes no count.
+    """
+    if not cause.is_crash:
+        return Verdict(record=record, step=NextStep.START)
+    window_ms = settings.quarantine_window_s * 1000
+    recent = tuple(at for at in record.crashes if now_ms - at < window_ms)
+    after_s = backoff_s(record.in_a_row if recent else 0, settings)
+    in_a_row = record.in_a_row + 1 if recent else 1
+    grown = CrashRecord(crashes=(*recent, now_ms), in_a_row=in_a_row)
+    return Verdict(
+        record=grown,
+        step=NextStep.QUARANTINE if is_crash_loop(grown, settings) else NextStep.START,
+        after_s=after_s,
+        is_poison=turn_crashes >= settings.turn_crash_limit,
+    )
+
+
+def backoff_s(crashes_before: int, settings: SupervisionSettings) -> float:
+    """Seconds to wait before the next start; the last step repeats."""
+    steps = settings.backoff_s
+    return steps[min(crashes_before, len(steps) - 1)] if steps else 0.0
+
+
+def after_progress(record: CrashRecord) -> CrashRecord:
+    """A turn ended in this process: the next crash starts the backoff anew.
+
+    The crashes themselves still count for the quarantine, so a session that crashes after every
+    other answer does not go on for ever.
+    """
+    return replace(record, in_a_row=0) if record.in_a_row else record
+
+
+def is_crash_loop(record: CrashRecord, settings: SupervisionSettings) -> bool:
+    """Whether the crashes within the window reach the limit."""
+    return len(record.crashes) >= settings.quarantine_crashes
+
+
+def held_starts(
+    previous: Iterable[SessionId], current: Iterable[SessionId]
+) -> frozenset[SessionId]:
+    """Sessions whose start was in progress at both of the last two deaths of the supervisor.
+
+    They are held and reported, because such a start may be what kills it (protocol).
+    """
+    return frozenset(previous) & frozenset(current)
+
+
+def is_start_held(deaths_during_start: int) -> bool:
+    """The same rule for a store that counts, per session, consecutive deaths during its start."""
+    return deaths_during_start >= START_DEATHS_LIMIT
+
+
+def poison_events(state: SessionState, reference: str) -> tuple[SessionEvent, ...]:
+    """What the supervisor appends for a poison turn: it fails, its inputs are consumed.
+
+    All open calls are closed. Inputs that joined after the last recorded round wait again, as at
+    any heal. Empty without an open turn.
+    """
+    turn = state.turn
+    if turn is None:
+        return ()
+    returned = set(turn.joined_since_round)
+    return (
+        TurnFailed(
+            turn_id=turn.turn_id,
+            category=ErrorCategory.INTERNAL,
+            reference=reference,
+            note=sentences.with_warning(sentences.POISON_TURN, has_launched=turn.has_launched),
+            input_ids=tuple(item for item in turn.input_ids if item not in returned),
+            closed_call_ids=tuple(item.call.call_id for item in turn.batch if item.result is None),
+        ),
+    )
