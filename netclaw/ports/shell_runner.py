@@ -98,6 +98,8 @@ class ShellOutcome:
     """Exit status, or the negative signal number."""
     duration_ms: int
     detail: str = ""
+    is_tree_gone: bool = True
+    """False if the kernel did not confirm the kill in time: the tree is then not `closed`."""
 
 
 OutputSink = Callable[[bytes], None]

@@ -1,0 +1,251 @@
+"""Runs one judged command in its sandbox and leaves nothing of it behind.
+
+The order is fixed (decision 82 and 83): plan the view, start the backend, learn which process is
+the tree's first, tell the supervisor, open the gate, watch, kill the whole tree, read what is
+left of the output. A session that dies in between takes the tree with it at every step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
+
+from netclaw.ports.shell_runner import (
+    Confinement,
+    OutputSink,
+    SandboxFacts,
+    ShellEnd,
+    ShellOutcome,
+    ShellRequest,
+)
+from netclaw.sandbox import backends, limits
+from netclaw.sandbox.environment import build_environment
+from netclaw.sandbox.errors import SandboxError, StartError
+from netclaw.sandbox.launch import Launched, launch
+from netclaw.sandbox.process_tree import ProcessHandle, children, parent_of
+from netclaw.sandbox.watch import Watch, readable
+
+START_S = 10.0
+"""How long a backend may take to reach the gate."""
+
+KILL_S = 10.0
+"""How long the kernel may take to end a killed tree before we say that it did not."""
+
+OnStarted = Callable[[int, int], Awaitable[None]]
+T = TypeVar("T")
+
+
+async def uncancelled(work: Coroutine[None, None, T]) -> T:
+    """Finishes `work` even if the caller is cancelled meanwhile, then lets the cancel through."""
+    task = asyncio.ensure_future(work)
+    cancel: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as fault:
+            cancel = fault
+    if cancel is not None:
+        raise cancel
+    return task.result()
+
+
+class SandboxRunner:
+    """The `ShellRunner` of a session process; one serves all its calls, concurrent ones too."""
+
+    def __init__(self, facts: SandboxFacts) -> None:
+        self._facts = facts
+
+    async def run(
+        self, request: ShellRequest, *, on_started: OnStarted, sink: OutputSink
+    ) -> ShellOutcome:
+        """See `ShellRunner`. Never raises for what the command or the backend does.
+
+        What `on_started` or `sink` raise passes through after the tree is gone.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            launched = self._launch(request)
+        except (SandboxError, OSError) as fault:
+            return _never_ran(_sentence(fault), began)
+        call = _Call(launched, request, self._facts)
+        try:
+            end = await call.drive(on_started, sink)
+        except StartError as fault:
+            end, call.detail = ShellEnd.FAILED_TO_START, str(fault)
+        finally:
+            await uncancelled(call.finish(sink))
+        return call.outcome(end, round((loop.time() - began) * 1000))
+
+    def _launch(self, request: ShellRequest) -> Launched:
+        environment = build_environment(request.environment, os.environ)
+        backend = Confinement.NONE if request.profile is None else self._facts.backend
+        if backend is None:
+            raise SandboxError("No sandbox works on this machine, so the command was not run.")
+        plan = backends.plan(backend, self._facts, request)
+        return launch(plan.build, plan.payload, environment)
+
+
+def _sentence(fault: SandboxError | OSError) -> str:
+    if isinstance(fault, OSError):
+        return f"The command could not be started: {os.strerror(fault.errno or 0)}."
+    return str(fault)
+
+
+def _never_ran(detail: str, began: float) -> ShellOutcome:
+    spent = round((asyncio.get_running_loop().time() - began) * 1000)
+    return ShellOutcome(
+        end=ShellEnd.FAILED_TO_START, exit_code=-1, duration_ms=spent, detail=detail
+    )
+
+
+class _Call:
+    """The life of one tree, from the gate to the last reaped process."""
+
+    def __init__(self, launched: Launched, request: ShellRequest, facts: SandboxFacts) -> None:
+        self._launched = launched
+        self._request = request
+        self._wants_cgroup = facts.limits == "cgroup"
+        self._root: ProcessHandle | None = None
+        self._cgroup: limits.Cgroup | None = None
+        self._info = b""
+        self._has_run = False
+        self._is_gone = False
+        self.detail = ""
+
+    async def drive(self, on_started: OnStarted, sink: OutputSink) -> ShellEnd:
+        """Everything up to the end of the command; the tree may be alive when it returns."""
+        root = await self._identify()
+        if self._wants_cgroup:
+            await asyncio.to_thread(self._hold, root.pid)
+        await on_started(root.pid, root.ticks)
+        await self._await_gate()
+        self._prepare_command(root.pid)
+        self._launched.open_gate()
+        self._has_run = True
+        watch = Watch(self._launched, self._request.limits, sink)
+        end = await watch.until_end(functools.partial(self._sample, root.pid))
+        self.detail = watch.detail
+        return end
+
+    def _hold(self, pid: int) -> None:
+        try:
+            self._cgroup = limits.Cgroup(self._request.limits)
+            self._cgroup.place([pid])
+        except OSError:
+            if self._cgroup is not None:
+                self._cgroup.remove()
+            self._cgroup = None  # the sampler holds it instead
+
+    def _prepare_command(self, root: int) -> None:
+        """The gate's own process exists now and forks nothing: the last moment to mark it."""
+        waiting = children(root)
+        if self._cgroup is not None:
+            with contextlib.suppress(OSError):
+                self._cgroup.place(waiting)
+        for pid in waiting:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as score:
+                score.write(limits.OOM_SCORE)
+
+    async def _identify(self) -> ProcessHandle:
+        """Reads the backend's word on which process is the tree's first."""
+        deadline = asyncio.get_running_loop().time() + START_S
+        while not self._info.rstrip().endswith(b"}"):
+            await readable(self._launched.info_fd, deadline)
+            piece = os.read(self._launched.info_fd, 4096)
+            if not piece:
+                raise StartError(await self._complaint(deadline))
+            self._info += piece
+        pid = int(json.loads(self._info)["child-pid"])
+        monitor = self._launched.monitor.pid
+        try:
+            self._root = ProcessHandle.open(pid)
+        except ProcessLookupError:
+            raise StartError(await self._complaint(deadline)) from None
+        if pid != monitor and parent_of(pid) != monitor:
+            raise StartError("The sandbox ended while it was being set up.")
+        return self._root
+
+    async def _await_gate(self) -> None:
+        deadline = asyncio.get_running_loop().time() + START_S
+        text = b""
+        while limits.READY not in text:
+            await readable(self._launched.output_fd, deadline)
+            piece = os.read(self._launched.output_fd, 4096)
+            if not piece:
+                raise StartError(_said(text))
+            text += piece
+
+    async def _complaint(self, deadline: float) -> str:
+        """What the backend printed instead of starting."""
+        text = b""
+        while len(text) < 4096:
+            await readable(self._launched.output_fd, deadline)
+            piece = os.read(self._launched.output_fd, 4096)
+            if not piece:
+                break
+            text += piece
+        return _said(text)
+
+    def _sample(self, root: int) -> ShellEnd | None:
+        if self._cgroup is not None:
+            return self._cgroup.exceeded()
+        return limits.exceeded(limits.measure(root, self._request.limits), self._request.limits)
+
+    async def finish(self, sink: OutputSink) -> None:
+        """Kills what is left, waits until it is gone, reads the rest, lets go of everything."""
+        if self._root is None:  # cancelled so early that the tree has no name yet
+            with contextlib.suppress(StartError):
+                await self._identify()
+        self._is_gone = await backends.end_tree(self._launched, self._root, KILL_S)
+        try:
+            if self._has_run:
+                self._drain(sink)
+        finally:
+            self._launched.close()
+            if self._root is not None:
+                self._root.close()
+            await self._let_go_of_cgroup()
+
+    async def _let_go_of_cgroup(self) -> None:
+        if self._cgroup is None:
+            return
+        if self._cgroup.exceeded() is ShellEnd.MEMORY:
+            self.detail = self.detail or limits.OUT_OF_MEMORY
+        for _ in range(20):
+            if self._cgroup.remove():
+                return
+            await asyncio.sleep(0.005)
+
+    def _drain(self, sink: OutputSink) -> None:
+        """The pipe's last content; never waits, because nobody can be trusted to close it."""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self._launched.output_fd, 65536):
+                sink(piece)
+
+    def outcome(self, end: ShellEnd, duration_ms: int) -> ShellOutcome:
+        """The facts of the call, once nothing of it is left."""
+        status = self._launched.status()
+        if end is ShellEnd.EXITED and self.detail == limits.OUT_OF_MEMORY:
+            end = ShellEnd.MEMORY
+        if end is ShellEnd.EXITED and status is not None and status < 0:
+            end = ShellEnd.SIGNALLED
+        return ShellOutcome(
+            end=end,
+            exit_code=-1 if status is None else status,
+            duration_ms=duration_ms,
+            detail=self.detail,
+            is_tree_gone=self._is_gone,
+        )
+
+
+def _said(text: bytes) -> str:
+    words = " ".join(text.decode("utf-8", "replace").split())
+    if not words:
+        return "The sandbox ended before the command could run."
+    return f"The sandbox could not be set up: {words[:300]}"

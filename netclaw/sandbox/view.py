@@ -1,0 +1,225 @@
+"""Works out what a command may see: an ordered list of mounts, the same for every backend.
+
+The rules are decision 83's. The whole file system is read-only; the netclaw home, `/run`, the
+temporary places and every folder known to hold sockets become empty; only the profile's roots
+come back. Mounts are ordered by depth, so that nothing bound later covers what was hidden inside
+it, and a root inside a masked place is refused. Whole folders are hidden, not files: a mask over
+a file vanishes when somebody renames another file over it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from netclaw.ports.shell_runner import SandboxProfile
+from netclaw.sandbox.errors import ViewError
+
+TEMPORARY_BYTES = 64 * 1024 * 1024
+"""Size of each private temporary file system; they live in memory."""
+
+
+class Mount(IntEnum):
+    """What happens at a place; the value orders mounts at the same place."""
+
+    HIDE = 1
+    """An empty read-only folder."""
+    TEMPORARY = 2
+    """An empty writable folder of bounded size."""
+    READ = 3
+    WRITE = 4
+    MASK = 5
+    """Like HIDE, for the profile's protected places."""
+    MASK_FILE = 6
+    """The null device over a single file or socket."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One mount. `path` is absolute and resolved; READ and WRITE bind the same host path."""
+
+    mount: Mount
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlaces:
+    """Places of this host that no command may see, and the few it needs back."""
+
+    temporary: tuple[str, ...]
+    hidden: tuple[str, ...]
+    sockets: tuple[str, ...]
+    needed: tuple[str, ...]
+    user_home: str
+
+
+# Writing here would outlive the sandbox as somebody else's program or configuration.
+_NEVER_WRITABLE = frozenset(
+    f"/{name}"
+    for name in (
+        *("", "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt"),
+        *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var", "var/lib"),
+        *("usr/bin", "usr/lib", "usr/local", "usr/sbin", "usr/share"),
+    )
+)
+_NEVER_WRITABLE_BELOW = ("/boot", "/dev", "/etc", "/proc", "/sys", "/usr/bin", "/usr/sbin")
+
+_SOCKET_FOLDERS = (".docker/run", ".docker/desktop", ".colima", ".lima", ".rd", ".gnupg")
+_SOCKET_VARIABLES = ("DOCKER_HOST", "CONTAINER_HOST", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or inside it; both absolute and normal."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _depth(path: str) -> int:
+    return 0 if path == "/" else path.count("/")
+
+
+def host_places(environ: dict[str, str]) -> HostPlaces:
+    """Looks around this host once per command (about 0.2 ms): sockets come and go."""
+    user_home = os.path.realpath(os.path.expanduser("~"))
+    temporary = _folders(("/tmp", "/var/tmp"))  # noqa: S108 - hidden, not used
+    wanted = ["/run", "/var/run", environ.get("XDG_RUNTIME_DIR", "")]
+    wanted += [os.path.join(user_home, name) for name in _SOCKET_FOLDERS]
+    hidden = _folders(wanted)
+    hidden = tuple(path for path in hidden if not _covers(temporary, path))
+    gone = (*temporary, *hidden, "/dev", "/proc")
+    sockets = [*_listening(), *_named_sockets(environ)]
+    needed = (os.path.realpath("/etc/resolv.conf"), os.path.realpath("/run/current-system"))
+    return HostPlaces(
+        temporary=temporary,
+        hidden=hidden,
+        sockets=tuple(sorted({path for path in sockets if not _covers(gone, path)})),
+        needed=tuple(path for path in needed if _covers(hidden, path) and os.path.exists(path)),
+        user_home=user_home,
+    )
+
+
+def _folders(paths: Iterable[str]) -> tuple[str, ...]:
+    found = {os.path.realpath(path) for path in paths if path.startswith("/")}
+    return tuple(sorted(path for path in found if path != "/" and os.path.isdir(path)))
+
+
+def _covers(folders: Iterable[str], path: str) -> bool:
+    return any(is_below(path, folder) for folder in folders)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _listening() -> Iterator[str]:
+    """Path names of sockets that somebody of this network namespace listens on."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
+            rows = table.read().splitlines()[1:]
+    except OSError:
+        return
+    for row in rows:
+        fields = row.split(maxsplit=7)
+        if len(fields) == 8 and fields[3] == "00010000" and fields[7].startswith("/"):
+            path = os.path.realpath(fields[7])
+            if _is_socket(path):
+                yield path
+
+
+def _named_sockets(environ: dict[str, str]) -> Iterator[str]:
+    for name in _SOCKET_VARIABLES:
+        for part in environ.get(name, "").replace("unix:path=", "unix://").split(";"):
+            path = part.removeprefix("unix://").split(",")[0]
+            if path.startswith("/") and _is_socket(os.path.realpath(path)):
+                yield os.path.realpath(path)
+
+
+def may_be_writable(root: str, profile: SandboxProfile, user_home: str) -> bool:
+    """Whether a root may be bound writable at all (decision 45).
+
+    `/`, the user's home, any ancestor of a protected path and the system's own folders never are;
+    they stay readable like the rest of the file system.
+    """
+    if root in _NEVER_WRITABLE or _covers(_NEVER_WRITABLE_BELOW, root):
+        return False
+    protected = (user_home, os.path.realpath(profile.home), *profile.masked)
+    return not any(is_below(path, root) for path in protected)
+
+
+def _resolved(path: str) -> str:
+    real = os.path.realpath(path)
+    if real != path:
+        message = f"The folder {path} is not what it was judged to be: it leads to {real}."
+        raise ViewError(message)
+    if not os.path.isdir(real):
+        message = f"The folder {path} does not exist."
+        raise ViewError(message)
+    return real
+
+
+def _roots(profile: SandboxProfile, user_home: str) -> Iterator[Step]:
+    for path in profile.readable:
+        if os.path.realpath(path) == path and os.path.exists(path):
+            yield Step(mount=Mount.READ, path=path)
+    for path in filter(None, (*profile.writable, profile.tmp)):
+        root = _resolved(path)
+        allowed = may_be_writable(root, profile, user_home)
+        yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=root)
+
+
+def _worth_binding(roots: list[Step], hidden: tuple[str, ...]) -> Iterator[Step]:
+    """Leaves out read-only roots that the read-only file system shows anyway."""
+    writable = [step.path for step in roots if step.mount is Mount.WRITE]
+    for step in roots:
+        if step.mount is Mount.WRITE or _covers((*hidden, *writable), step.path):
+            yield step
+
+
+def _masks(profile: SandboxProfile, bound: list[str]) -> Iterator[Step]:
+    for path in profile.masked:
+        inside = [root for root in bound if is_below(root, path)]
+        if inside:
+            message = f"The folder {inside[0]} lies in a protected place."
+            raise ViewError(message)
+        if not any(is_below(path, root) for root in bound):
+            continue  # not visible anyway
+        if not os.path.isdir(path) or os.path.islink(path):
+            message = f"The protected path {path} lies inside a folder bound for the command."
+            raise ViewError(message)
+        yield Step(mount=Mount.MASK, path=path)
+
+
+def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
+    """The mounts over a read-only `/`, outermost first.
+
+    Raises `ViewError` when a root is not the folder it was judged to be, is missing, or touches a
+    protected place in a way no mount can hold.
+    """
+    home = os.path.realpath(profile.home)
+    steps = [Step(mount=Mount.TEMPORARY, path=path) for path in places.temporary]
+    steps += [Step(mount=Mount.HIDE, path=path) for path in (*places.hidden, home)]
+    steps += [Step(mount=Mount.READ, path=path) for path in places.needed]
+    gone = (*places.temporary, *places.hidden, home)
+    roots = list(_worth_binding(list(_roots(profile, places.user_home)), gone))
+    bound = [step.path for step in roots]
+    steps += roots
+    steps += [
+        Step(mount=Mount.MASK_FILE, path=path)
+        for path in places.sockets
+        if not _covers((home, *bound), path)
+    ]
+    steps += _masks(profile, bound)
+    steps.sort(key=lambda step: (_depth(step.path), step.path, step.mount))
+    return tuple(_strongest(steps))
+
+
+def _strongest(steps: list[Step]) -> Iterator[Step]:
+    """Drops all but the last mount of a place: it alone would be seen."""
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if following is None or following.path != step.path:
+            yield step
