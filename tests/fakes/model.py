@@ -276,7 +276,11 @@ class FakeModel:
                 "round": r.round_index,
                 "attempt": r.attempt,
                 "outcome": r.outcome,
-                **({"body": r.body, "headers": dict(r.headers)} if is_full else {}),
+                **(
+                    {"body": r.body, "headers": {str(k): v for k, v in r.headers.items()}}
+                    if is_full
+                    else {}
+                ),
             }
             for r in self.requests
         ]

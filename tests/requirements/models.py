@@ -143,4 +143,24 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "architecture 7",
         "A token costs the client less than ten microseconds, a call a few milliseconds.",
     ),
+    Requirement(
+        "models.independent-peer",
+        "issue 2 item 10",
+        "The client understands a provider that other people wrote.",
+    ),
+    Requirement(
+        "fakes.model-dialect",
+        "issue 2 item 10",
+        "The vendor's own SDK takes the fake provider for the real one.",
+    ),
+    Requirement(
+        "fakes.model-script",
+        "issue 2 item 10",
+        "The fake decides by the conversation alone, so a restarted session gets the same answer.",
+    ),
+    Requirement(
+        "fakes.model-process",
+        "issue 2 item 10",
+        "The fake runs as a process that tests script and watch over HTTP.",
+    ),
 )
