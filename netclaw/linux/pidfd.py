@@ -50,6 +50,13 @@ class WatchedProcess:
         """SIGKILL; nothing happens if the process is gone."""
         self.send(signal.SIGKILL)
 
+    def forget(self) -> None:
+        """Stop watching; nobody may be waiting for its end any more."""
+        if not self._ended.done():
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._ended.cancel()
+
     def _on_readable(self) -> None:
         self._loop.remove_reader(self._fd)
         os.close(self._fd)

@@ -56,5 +56,8 @@ class Spawner(Protocol):
     def zygote_pid(self) -> int:
         """0 when sessions start by exec."""
 
+    async def reap_strangers(self) -> int:
+        """Kill and reap what dead sessions left to us; how many there were (decision 82)."""
+
     async def close(self) -> None:
         """End the zygote and wait for it."""
