@@ -16,7 +16,7 @@ from pathlib import Path
 
 HOME = Path(__file__).parent / "aimock"
 PROGRAM = HOME / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
-LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
+LISTENING = re.compile(r"listening on (\S+)")
 START_TIMEOUT_S = 15.0
 
 
