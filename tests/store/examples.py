@@ -1,6 +1,12 @@
-"""One full example of every journal event and of a session state, with each field set."""
+"""One full example of every journal event and of a session state, with each field set.
+
+`python -m tests.store.examples` writes the golden files of the present versions anew. Do that when
+a field was added with a default; what older bytes decode to must not change.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from netclaw.core.authority import (
     Audience,
@@ -33,6 +39,9 @@ from netclaw.core.tool_call import (
     ToolReceipt,
     ToolResult,
 )
+from netclaw.wire.journal_codec import encode_event, encode_state
+
+GOLDEN = Path(__file__).parent / "golden"
 
 TURN = TurnId("turnaaaaaaaaaaaa")
 CALL = CallId("callaaaaaaaaaaaa")
@@ -121,6 +130,8 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         model="m1",
         input_ids=(INPUT, OTHER_INPUT),
         open_child_runs=("run1",),
+        context_tokens=1100,
+        note="The turn ended without an answer.",
     ),
     events.TurnFailed(
         turn_id=TURN,
@@ -134,7 +145,12 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
     events.TitleSet(title="Files", actor="model"),
     events.WorkingDirectorySet(path="/w", actor="model"),
     events.Compacted(
-        kept_from_seq=4, notes="notes", tokens_before=9000, tokens_after=800, trigger="threshold"
+        kept_from_seq=4,
+        notes="notes",
+        tokens_before=9000,
+        tokens_after=800,
+        trigger="threshold",
+        kept_messages=6,
     ),
     events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
     events.Resumed(turn_id=TURN),
@@ -184,6 +200,18 @@ STATE = SessionState(
     turns=3,
     last_input_tokens=1200,
     last_activity_at=9,
-    events_since_snapshot=2,
     is_passivated=True,
 )
+
+
+def write_golden_files() -> None:
+    """Write the bytes of the present versions."""
+    for event in EXAMPLES.values():
+        draft = encode_event(event)
+        path = GOLDEN / f"{draft.type}.v{draft.version}.json"
+        path.write_bytes(draft.payload + b"\n")
+    (GOLDEN / "SessionState.json-1.json").write_bytes(encode_state(STATE) + b"\n")
+
+
+if __name__ == "__main__":
+    write_golden_files()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -24,9 +23,7 @@ from netclaw.wire.journal_codec import (
     encode_settings,
     encode_state,
 )
-from tests.store.examples import EXAMPLES, STATE
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.store.examples import EXAMPLES, GOLDEN, STATE
 
 
 def golden(name: str) -> bytes:

@@ -1,0 +1,1 @@
+"""The database: one file, one writer thread with group commit, a few read-only connections."""

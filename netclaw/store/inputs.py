@@ -1,0 +1,151 @@
+"""Admission of inputs: durable, deduplicated, bounded; and the ledger of what became of them."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+from netclaw.core.errors import QueueFullError
+from netclaw.core.ids import InputId, SessionId, TurnId
+from netclaw.core.session.events import InputAdmitted
+from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
+from netclaw.store.connection import Database, Row
+from netclaw.store.journal import publish_events
+from netclaw.store.projections import WAITING
+from netclaw.store.rows import PendingInput, SessionRow
+from netclaw.store.scope import WriteScope
+from netclaw.wire.journal_codec import encode_event
+
+_FIND = "SELECT input_id, seq FROM source_messages WHERE session = ? AND source_message_id = ?"
+
+
+def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
+    """Commit InputAdmitted, or answer the first admission of the same message."""
+    row = scope.session(request.session_id)
+    source_id = request.source_message_id
+    if source_id is not None:
+        known = scope.db.row(_FIND, (row.id, source_id))
+        if known is not None:
+            return _duplicate(known)
+    scope.require_space()
+    size = len(request.text.encode("utf-8", "surrogatepass"))
+    _check_room(scope, row, size)
+    event = InputAdmitted(
+        input_id=request.input_id,
+        source_message_id=source_id,
+        text=request.text,
+        authority=request.authority,
+        attended=request.attended,
+        media=request.media,
+    )
+    draft = encode_event(event)
+    (stored,) = publish_events(scope, row, (draft,), at=request.at, cause=request.input_id)
+    _record(scope, row, request, stored.seq, size)
+    return Admission(input_id=request.input_id, seq=stored.seq, is_duplicate=False)
+
+
+def _check_room(scope: WriteScope, row: SessionRow, size: int) -> None:
+    limits = scope.limits
+    if row.pending_inputs >= limits.pending_inputs_max:
+        raise QueueFullError(
+            f"The session already has {row.pending_inputs} messages waiting for an answer."
+        )
+    if row.pending_bytes + size > limits.pending_bytes_max:
+        raise QueueFullError("The messages waiting for an answer are too large together.")
+
+
+def _record(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int, size: int) -> None:
+    source_id = request.source_message_id
+    scope.db.run(
+        "INSERT INTO inputs (session, seq, input_id, source, source_message_id, text_bytes,"
+        " received_at, admitted_at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.id,
+            seq,
+            request.input_id,
+            request.authority.provenance.source_kind.value,
+            source_id,
+            size,
+            request.at,
+            scope.now,
+            WAITING,
+        ),
+    )
+    if source_id is not None:
+        scope.db.run(
+            "INSERT INTO source_messages (session, source_message_id, input_id, seq)"
+            " VALUES (?, ?, ?, ?)",
+            (row.id, source_id, request.input_id, seq),
+        )
+    row.admitted_inputs += 1
+    row.pending = {**row.pending, request.input_id: PendingInput(seq, size)}
+    row.pending_inputs += 1
+    row.pending_bytes += size
+
+
+def _duplicate(known: Row) -> Admission:
+    input_id, seq = known
+    return Admission(
+        input_id=InputId(cast("str", input_id)), seq=cast("int", seq), is_duplicate=True
+    )
+
+
+def find_input(db: Database, session_id: SessionId, source_message_id: str) -> Admission | None:
+    """The admission of a message by its source id."""
+    known = db.row(
+        "SELECT input_id, seq FROM source_messages"
+        " WHERE session = (SELECT id FROM sessions WHERE key = ?) AND source_message_id = ?",
+        (session_id, source_message_id),
+    )
+    return None if known is None else _duplicate(known)
+
+
+def ledger(db: Database, session_id: SessionId, *, limit: int) -> tuple[LedgerEntry, ...]:
+    """The newest inputs, oldest of them first; the caller holds one transaction open."""
+    found = db.row("SELECT id FROM sessions WHERE key = ?", (session_id,))
+    if found is None:
+        return ()
+    session = cast("int", found[0])
+    inputs = db.rows(
+        "SELECT input_id, seq, source, source_message_id, received_at, admitted_at, turn, outcome"
+        " FROM inputs WHERE session = ? ORDER BY seq DESC LIMIT ?",
+        (session, limit),
+    )
+    deliveries: dict[str, tuple[LedgerDelivery, ...]] = {}
+    for turn in {cast("str", values[6]) for values in inputs if values[6] is not None}:
+        _add_deliveries(db, session, turn, deliveries)
+    return tuple(_entry(values, deliveries) for values in reversed(inputs))
+
+
+def _add_deliveries(
+    db: Database, session: int, turn: str, deliveries: dict[str, tuple[LedgerDelivery, ...]]
+) -> None:
+    replies = db.rows(
+        "SELECT input_ids, channel, state, attempts, external_id FROM outbox"
+        " WHERE session = ? AND turn = ? ORDER BY id",
+        (session, turn),
+    )
+    for input_ids, channel, state, attempts, external_id in replies:
+        delivery = LedgerDelivery(
+            channel=cast("str", channel),
+            state=cast("str", state),
+            attempts=cast("int", attempts),
+            external_id=cast("str", external_id),
+        )
+        for input_id in json.loads(cast("str", input_ids)):
+            deliveries[input_id] = (*deliveries.get(input_id, ()), delivery)
+
+
+def _entry(values: Row, deliveries: dict[str, tuple[LedgerDelivery, ...]]) -> LedgerEntry:
+    input_id, seq, source, source_message_id, received_at, admitted_at, turn, outcome = values
+    return LedgerEntry(
+        input_id=InputId(cast("str", input_id)),
+        seq=cast("int", seq),
+        source=cast("str", source),
+        source_message_id=cast("str | None", source_message_id),
+        received_at=cast("int", received_at),
+        admitted_at=cast("int", admitted_at),
+        turn_id=None if turn is None else TurnId(cast("str", turn)),
+        outcome=cast("str", outcome),
+        deliveries=deliveries.get(cast("str", input_id), ()),
+    )

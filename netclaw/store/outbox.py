@@ -1,0 +1,114 @@
+"""Replies waiting for a channel: FIFO per binding, one claimant each, closed or tried again."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+from netclaw.core.authority import DeliveryTarget, SourceKind
+from netclaw.core.errors import NotFoundError, StaleIncarnationError
+from netclaw.core.ids import SessionId
+from netclaw.core.session.events import OutboxRow
+from netclaw.ports.journal import OutboxItem
+from netclaw.store.connection import Row, Value
+from netclaw.store.rows import SessionRow
+from netclaw.store.scope import WriteScope
+
+WAITING = "waiting"
+CLAIMED = "claimed"
+SENT = "sent"
+GIVEN_UP = "failed"
+
+# The oldest open row of each binding, if it is due and not in the claimant's hands already.
+_SELECT_DUE = """
+SELECT o.id, s.key, o.channel, o.address, o.text, o.attempts
+FROM outbox AS o JOIN sessions AS s ON s.id = o.session
+WHERE o.state IN ('waiting', 'claimed') AND o.channel = ?
+  AND o.next_attempt_at <= ? AND o.claimant <> ?
+  AND NOT EXISTS (
+    SELECT 1 FROM outbox AS earlier
+    WHERE earlier.state IN ('waiting', 'claimed')
+      AND earlier.channel = o.channel AND earlier.address = o.address AND earlier.id < o.id)
+ORDER BY o.id LIMIT ?
+"""
+
+
+def enqueue(scope: WriteScope, row: SessionRow, replies: tuple[OutboxRow, ...], *, at: int) -> None:
+    """Store replies in the transaction of the turn that made them (decision 7)."""
+    bindings: list[tuple[Value, ...]] = [
+        (
+            row.id,
+            reply.target.channel.value,
+            reply.target.address,
+            reply.turn_id,
+            json.dumps(reply.input_ids),
+            reply.text,
+            at,
+        )
+        for reply in replies
+    ]
+    scope.db.run_many(
+        "INSERT INTO outbox (session, channel, address, turn, input_ids, text, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        bindings,
+    )
+
+
+def claim(
+    scope: WriteScope, channel: str, *, limit: int, claimant: str, at: int
+) -> tuple[OutboxItem, ...]:
+    """Claim the due head of each binding; what another claimant held is taken over."""
+    found = scope.db.rows(_SELECT_DUE, (channel, at, claimant, limit))
+    scope.db.run_many(
+        "UPDATE outbox SET state = ?, claimant = ? WHERE id = ?",
+        [(CLAIMED, claimant, values[0]) for values in found],
+    )
+    return tuple(_item(values) for values in found)
+
+
+def _item(values: Row) -> OutboxItem:
+    row_id, session_id, channel, address, text, attempts = values
+    return OutboxItem(
+        row_id=cast("int", row_id),
+        session_id=SessionId(cast("str", session_id)),
+        target=DeliveryTarget(
+            channel=SourceKind(cast("str", channel)), address=cast("str", address)
+        ),
+        text=cast("str", text),
+        attempts=cast("int", attempts),
+    )
+
+
+def confirm(
+    scope: WriteScope,
+    row_id: int,
+    *,
+    claimant: str,
+    external_id: str,
+    failure: str,
+    next_attempt_at: int,
+) -> None:
+    """Close a row as sent, schedule it again, or give it up (a failure without a next attempt).
+
+    A repeated confirmation of a closed row changes nothing. Raises `NotFoundError`, and
+    `StaleIncarnationError` when another claimant holds the row.
+    """
+    found = scope.db.row("SELECT state, claimant FROM outbox WHERE id = ?", (row_id,))
+    if found is None:
+        raise NotFoundError(f"There is no reply {row_id} in the outbox.")
+    state, holder = found
+    if state in (SENT, GIVEN_UP):
+        return
+    if state != CLAIMED or holder != claimant:
+        raise StaleIncarnationError(f"Reply {row_id} is no longer claimed by this sender.")
+    if not failure:
+        new_state = SENT
+    elif next_attempt_at > 0:
+        new_state = WAITING
+    else:
+        new_state = GIVEN_UP
+    scope.db.run(
+        "UPDATE outbox SET state = ?, claimant = '', attempts = attempts + 1, external_id = ?,"
+        " failure = ?, next_attempt_at = ? WHERE id = ?",
+        (new_state, external_id, failure, next_attempt_at, row_id),
+    )

@@ -1,0 +1,179 @@
+"""The catalog row of a session as the writer holds it, and as readers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import cast
+
+from netclaw.core.authority import Audience, SourceKind
+from netclaw.core.ids import SessionId, TurnId
+from netclaw.core.session.events import SessionKind
+from netclaw.ports.journal import SessionRecord
+from netclaw.store.connection import Database, Row, Value
+
+STORAGE_LAYOUT = 1
+"""Version of the folder layout inside a session's envelope, as bound to new sessions."""
+
+APPEND_SLOTS = 16
+"""How many of a session's last append ids are remembered; one append is in flight at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInput:
+    """An input that is not consumed; `turn` is the open turn it belongs to."""
+
+    seq: int
+    text_bytes: int
+    turn: str | None = None
+
+
+@dataclass(slots=True)
+class SessionRow:
+    """Everything the writer must know of a session to judge a write without a query.
+
+    A write works on a copy, which replaces the known row when the write succeeded; the mappings
+    are replaced, never changed in place.
+    """
+
+    id: int
+    key: str
+    kind: str
+    channel: str
+    audience: str
+    parent: str | None
+    storage_layout: int
+    storage_root: str
+    created_at: int
+    title: str
+    life: int
+    incarnation: int
+    head: int
+    firm_head: int
+    appends: int
+    turns: int
+    turns_recorded: int
+    turns_failed: int
+    admitted_inputs: int
+    pending_inputs: int
+    pending_bytes: int
+    pending_answers: int
+    open_turn: str | None
+    state_version: int
+    last_activity_at: int
+    is_quarantined: int
+    is_start_open: int
+    starts_held: int
+    pending: Mapping[str, PendingInput] = field(default_factory=dict)
+    """Unconsumed inputs by id, in admission order."""
+    answers: tuple[str, ...] = ()
+    """Calls with a durable answer that are not launched yet."""
+    recent_appends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Append id to its first and last seq, oldest first."""
+
+    def copy(self) -> SessionRow:
+        """A row to work on."""
+        return SessionRow(*[getattr(self, name) for name in _ALL_FIELDS])
+
+    def set_pending(self, pending: Mapping[str, PendingInput]) -> None:
+        """Replace the unconsumed inputs and their totals."""
+        self.pending = pending
+        self.pending_inputs = len(pending)
+        self.pending_bytes = sum(item.text_bytes for item in pending.values())
+
+    def set_answers(self, answers: tuple[str, ...]) -> None:
+        """Replace the answers without a launch."""
+        self.answers = answers
+        self.pending_answers = len(answers)
+
+    def columns(self) -> Row:
+        """The values of `CHANGING_COLUMNS`."""
+        return tuple([getattr(self, name) for name in CHANGING_COLUMNS])
+
+    def to_record(self) -> SessionRecord:
+        """The row as callers see it."""
+        return record_from(tuple([getattr(self, name) for name in COLUMNS]))
+
+
+_ALL_FIELDS = tuple(item.name for item in fields(SessionRow))
+COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("starts_held") + 1]
+CHANGING_COLUMNS = COLUMNS[COLUMNS.index("title") :]
+
+SELECT_SESSION = f"SELECT {', '.join(COLUMNS)} FROM sessions"  # noqa: S608 names from our own class
+_UPDATE_SESSION = (
+    f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in CHANGING_COLUMNS)} WHERE id = ?"  # noqa: S608
+)
+
+
+def record_from(values: Row) -> SessionRecord:
+    """Make the public record of a row selected by `SELECT_SESSION`."""
+    row = SessionRow(*values)  # type: ignore[arg-type]  # the schema is STRICT
+    return SessionRecord(
+        session_id=SessionId(row.key),
+        kind=SessionKind(row.kind),
+        channel=SourceKind(row.channel),
+        audience=Audience(row.audience),
+        title=row.title,
+        life=row.life,
+        incarnation=row.incarnation,
+        head=row.head,
+        turns=row.turns,
+        pending_inputs=row.pending_inputs,
+        pending_bytes=row.pending_bytes,
+        state_version=row.state_version,
+        created_at=row.created_at,
+        last_activity_at=row.last_activity_at,
+        storage_layout=row.storage_layout,
+        storage_root=row.storage_root,
+        is_quarantined=bool(row.is_quarantined),
+        open_turn=None if row.open_turn is None else TurnId(row.open_turn),
+        parent=None if row.parent is None else SessionId(row.parent),
+    )
+
+
+def load_session(db: Database, key: str) -> SessionRow | None:
+    """Read a session with what is pending in it."""
+    values = db.row(f"{SELECT_SESSION} WHERE key = ?", (key,))
+    if values is None:
+        return None
+    row = SessionRow(*values)  # type: ignore[arg-type]  # the schema is STRICT
+    if row.pending_inputs:
+        row.pending = _load_pending(db, row.id)
+    if row.pending_answers:
+        found = db.rows("SELECT call_id FROM answers WHERE session = ? ORDER BY seq", (row.id,))
+        row.answers = tuple(str(call_id) for (call_id,) in found)
+    if row.appends:
+        row.recent_appends = _load_appends(db, row.id)
+    return row
+
+
+def _load_pending(db: Database, session: int) -> Mapping[str, PendingInput]:
+    found = db.rows(
+        "SELECT input_id, seq, text_bytes, turn FROM inputs INDEXED BY inputs_open"
+        " WHERE session = ? AND outcome IN ('waiting', 'running') ORDER BY seq",
+        (session,),
+    )
+    return {
+        cast("str", input_id): PendingInput(
+            cast("int", seq), cast("int", size), cast("str | None", turn)
+        )
+        for input_id, seq, size, turn in found
+    }
+
+
+def _load_appends(db: Database, session: int) -> Mapping[str, tuple[int, int]]:
+    found = db.rows(
+        "SELECT append_id, first_seq, last_seq FROM append_ids WHERE session = ?"
+        " ORDER BY first_seq",
+        (session,),
+    )
+    return {
+        cast("str", append_id): (cast("int", first), cast("int", last))
+        for append_id, first, last in found
+    }
+
+
+def save_sessions(db: Database, rows: list[SessionRow]) -> None:
+    """Write the changed columns of rows back."""
+    bindings: list[tuple[Value, ...]] = [(*row.columns(), row.id) for row in rows]
+    db.run_many(_UPDATE_SESSION, bindings)

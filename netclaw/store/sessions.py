@@ -1,0 +1,136 @@
+"""The catalog: sessions made, looked up, counted, reset and deleted."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from netclaw.core.ids import SessionId
+from netclaw.core.session.events import ResetReason, SessionCreated, SessionReset
+from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
+from netclaw.store.connection import Database
+from netclaw.store.journal import publish_events
+from netclaw.store.rows import SELECT_SESSION, STORAGE_LAYOUT, SessionRow, record_from
+from netclaw.store.scope import WriteScope
+from netclaw.wire.journal_codec import encode_event
+
+# What makes a start due (protocol "Runnable work"). A session whose process passivated with
+# nothing to do has none of these.
+_RUNNABLE = (
+    "SELECT key FROM sessions WHERE is_quarantined = 0"
+    " AND (pending_inputs > 0 OR open_turn IS NOT NULL OR pending_answers > 0)"
+)
+_RUNNABLE_IN_ORDER = _RUNNABLE + " ORDER BY id"
+_RUNNABLE_ONE = _RUNNABLE + " AND key = ?"
+
+
+def create(scope: WriteScope, new: NewSession) -> tuple[SessionRecord, bool]:
+    """Make a session with its first event, or answer the one that exists."""
+    known = scope.find(new.session_id)
+    if known is not None:
+        return known.to_record(), False
+    scope.require_space()
+    row = _insert(scope, new)
+    created = SessionCreated(
+        session_id=new.session_id,
+        kind=new.kind,
+        channel=new.channel,
+        audience=new.audience,
+        life=row.life,
+        parent=new.parent,
+    )
+    publish_events(scope, row, (encode_event(created),), at=new.at)
+    return row.to_record(), True
+
+
+def _insert(scope: WriteScope, new: NewSession) -> SessionRow:
+    buried = scope.db.row(
+        "SELECT life, incarnation FROM tombstones WHERE key = ?", (new.session_id,)
+    )
+    life, incarnation = (0, 0) if buried is None else buried
+    scope.db.run(
+        "INSERT INTO sessions (key, kind, channel, audience, parent, storage_layout,"
+        " storage_root, created_at, life, incarnation, last_activity_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            new.session_id,
+            new.kind.value,
+            new.channel.value,
+            new.audience.value,
+            new.parent,
+            STORAGE_LAYOUT,
+            new.storage_root,
+            new.at,
+            cast("int", life) + 1,
+            incarnation,
+            new.at,
+        ),
+    )
+    if buried is not None:
+        scope.db.run("DELETE FROM tombstones WHERE key = ?", (new.session_id,))
+    return scope.session(new.session_id)
+
+
+def reset(scope: WriteScope, session_id: SessionId, *, at: int) -> SessionRecord:
+    """End the session's life: the present process is fenced out and nothing stays open."""
+    row = scope.session(session_id)
+    row.incarnation += 1
+    row.is_start_open = 0
+    event = SessionReset(reason=ResetReason.OPERATOR, life=row.life + 1)
+    publish_events(scope, row, (encode_event(event),), at=at)
+    return row.to_record()
+
+
+def delete(scope: WriteScope, session_id: SessionId) -> None:
+    """Remove every row of a session but its life and incarnation."""
+    row = scope.session(session_id)
+    scope.db.run("DELETE FROM sessions WHERE id = ?", (row.id,))
+    scope.db.run(
+        "INSERT INTO tombstones (key, life, incarnation) VALUES (?, ?, ?)",
+        (row.key, row.life, row.incarnation),
+    )
+    scope.remove(session_id)
+
+
+def find(db: Database, session_id: SessionId) -> SessionRecord | None:
+    """The catalog row, or None."""
+    values = db.row(f"{SELECT_SESSION} WHERE key = ?", (session_id,))
+    return None if values is None else record_from(values)
+
+
+def list_all(db: Database, *, limit: int, after_id: str) -> tuple[SessionRecord, ...]:
+    """Catalog rows in id order, after one of them."""
+    found = db.rows(f"{SELECT_SESSION} WHERE key > ? ORDER BY key LIMIT ?", (after_id, limit))
+    return tuple(record_from(values) for values in found)
+
+
+def runnable(db: Database) -> tuple[SessionId, ...]:
+    """Sessions with runnable work, longest known first."""
+    found = db.rows(_RUNNABLE_IN_ORDER)
+    return tuple(SessionId(cast("str", key)) for (key,) in found)
+
+
+def has_runnable_work(db: Database, session_id: SessionId) -> bool:
+    """Whether one session has runnable work."""
+    return bool(db.rows(_RUNNABLE_ONE, (session_id,)))
+
+
+def counts(db: Database, *, database_bytes: int) -> StoreCounts:
+    """Totals, from the counters of the catalog rows."""
+    found = db.rows(
+        "SELECT count(*), total(is_quarantined), total(pending_inputs), total(admitted_inputs),"
+        " total(turns_recorded), total(turns_failed) FROM sessions"
+    )
+    sessions, quarantined, pending, admitted, turns, failed = (
+        int(cast("float", value)) for value in found[0]
+    )
+    waiting = db.number("SELECT count(*) FROM outbox WHERE state IN ('waiting', 'claimed')")
+    return StoreCounts(
+        sessions=sessions,
+        quarantined=quarantined,
+        pending_inputs=pending,
+        admitted_inputs=admitted,
+        turns_completed=turns,
+        turns_failed=failed,
+        outbox_waiting=waiting,
+        database_bytes=database_bytes,
+    )

@@ -1,0 +1,1 @@
+"""Numbered migrations as SQL files; see `netclaw.store.migrations`."""
