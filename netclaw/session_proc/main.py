@@ -1,0 +1,143 @@
+"""Runs one session in this process: forked from the zygote, or started by exec.
+
+Nothing of asyncio or gRPC exists before `run_session`; the zygote calls `warm` first and forks
+then. Both ways end in `os._exit`, because a forked process owns nothing of its template to tear
+down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+
+from netclaw.core.errors import NetclawError
+from netclaw.core.exit_codes import ExitCode
+from netclaw.core.redaction import Redactor
+from netclaw.ports.spawner import Bootstrap
+from netclaw.ports.tool import ToolRunner
+from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.log_lines import Redact
+from netclaw.session_proc.process_setup import set_up_process
+from netclaw.session_proc.session import Session, build_session
+from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
+from netclaw.session_proc.stream import HostStream, StreamLostError, StreamRefusedError
+from netclaw.session_proc.warm_up import warm
+from netclaw.wire.v1.session_host_pb2 import ToSession, Welcome
+
+__all__ = ["run_session", "serve", "warm"]
+
+FLUSH_S = 2.0
+"""At the end: how long frames, tools and the log may each still take."""
+
+
+def run_session(bootstrap: Bootstrap) -> int:
+    """Be this session until it ends; returns the exit status of the process.
+
+    The caller leaves by `os._exit` at once: gRPC's threads and the loop are not torn down.
+    """
+    if set_up_process(bootstrap) is None:
+        return int(ExitCode.STREAM_LOST)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return int(loop.run_until_complete(serve(bootstrap)))
+    except MemoryError:
+        return int(ExitCode.MEMORY)
+
+
+async def serve(bootstrap: Bootstrap, *, tools: ToolRunner | None = None) -> ExitCode:
+    """Dial home, be the session, say goodbye; returns why it ended."""
+    ending = Ending()
+    asyncio.get_running_loop().set_exception_handler(ending.handle_loop_exception)
+    stream = HostStream(bootstrap.host_socket)
+    try:
+        welcome = await stream.open(bootstrap.token)
+    except StreamLostError as fault:
+        return _code_of(fault)
+    life = _Life(stream, ending, SessionLog(bootstrap.log_path))
+    await life.live(welcome, tools)
+    return await life.end()
+
+
+class _Life:
+    """The stream's two tasks, and the session between Welcome and exit."""
+
+    def __init__(self, stream: HostStream, ending: Ending, log: SessionLog) -> None:
+        self._stream = stream
+        self._ending = ending
+        self._log = log
+        self._session: Session | None = None
+        self._early: deque[ToSession] = deque()
+        self._tasks = [
+            asyncio.create_task(stream.write_all(), name="stream writer"),
+            asyncio.create_task(stream.read_all(self._deliver), name="stream reader"),
+        ]
+        for task in self._tasks:
+            task.add_done_callback(self._on_stream_done)
+
+    async def live(self, welcome: Welcome, tools: ToolRunner | None) -> None:
+        """Build the session and let it begin; pings are answered meanwhile."""
+        redact = make_redactor(welcome)
+        handler = SessionLogHandler(self._log, redact)
+        logging.getLogger().handlers = [handler]
+        try:
+            session = await build_session(
+                welcome,
+                sink=self._stream,
+                tools=tools or make_tools(welcome),
+                redact=redact,
+                ending=self._ending,
+                log=self._log,
+            )
+        except NetclawError as fault:
+            self._ending.fail(fault)
+            return
+        self._session = session
+        session.begin()
+        while self._early:
+            session.deliver(self._early.popleft())
+
+    async def end(self) -> ExitCode:
+        """Wait for the reason to end, let go of everything within bounds, return the code."""
+        code = await self._ending.wait()
+        await self._ending.cancel_tasks(FLUSH_S)
+        if code is not ExitCode.STREAM_LOST:
+            await self._stream.flush(FLUSH_S)
+        if self._session is not None:
+            await self._session.close(FLUSH_S)
+        await self._stream.close(FLUSH_S)
+        for task in self._tasks:
+            task.cancel()
+        return code
+
+    def _deliver(self, frame: ToSession) -> None:
+        if self._session is None:
+            self._early.append(frame)
+        elif not self._ending.is_decided:
+            self._session.deliver(frame)
+
+    def _on_stream_done(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        fault = task.exception()
+        if fault is None or isinstance(fault, StreamLostError):
+            self._ending.finish(_code_of(fault))
+        else:
+            self._ending.fail(fault)
+
+
+def _code_of(fault: StreamLostError | None) -> ExitCode:
+    if isinstance(fault, StreamRefusedError):
+        return ExitCode.FENCED
+    return ExitCode.STREAM_LOST
+
+
+def make_redactor(welcome: Welcome) -> Redact:
+    """Removes this home's secrets and whatever has the shape of one."""
+    return Redactor((*welcome.redactions, *welcome.credentials.values())).redact
+
+
+def make_tools(welcome: Welcome) -> ToolRunner:
+    """The dispatcher of this process."""
+    raise NotImplementedError

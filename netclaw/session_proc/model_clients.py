@@ -1,0 +1,43 @@
+"""The models this process may ask, made when the first call needs them.
+
+Credentials live in these objects' memory alone: they came by message and go nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from netclaw.core.settings import SessionSettings
+from netclaw.models.connections import ModelConnections
+from netclaw.models.factory import open_client
+from netclaw.ports.model import Credential, ModelClient
+
+
+class ModelClients:
+    """The main model and its fallback, over one pool of connections."""
+
+    def __init__(self, settings: SessionSettings, credentials: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._credentials = {name: Credential(secret=key) for name, key in credentials.items()}
+        self._connections = ModelConnections()
+        self._usable: tuple[ModelClient, ...] | None = None
+
+    def usable(self) -> tuple[ModelClient, ...]:
+        """Main model first, then the fallback; empty when none is configured.
+
+        Raises `NoModelError` when a configured one cannot be spoken to.
+        """
+        if self._usable is None:
+            wanted = (self._settings.main_model, self._settings.fallback_model)
+            self._usable = tuple(
+                open_client(
+                    model, self._connections, credential=self._credentials.get(model.provider)
+                )
+                for model in wanted
+                if model is not None
+            )
+        return self._usable
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._connections.close()

@@ -1,0 +1,107 @@
+"""Performs what the rules decided: model calls, tools, timers, and the exit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netclaw.core.exit_codes import ExitCode
+from netclaw.core.ids import DispatchToken
+from netclaw.core.session.effects import (
+    CallModel,
+    CancelModel,
+    CancelTimer,
+    CancelTool,
+    Effect,
+    Emit,
+    ExitProcess,
+    Log,
+    ReleaseDeltas,
+    RunTool,
+    StartTimer,
+)
+from netclaw.core.session.request import build_messages
+from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.settings import SessionSettings
+from netclaw.ports.model import ModelRequest
+from netclaw.ports.tool import ToolRunner
+from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.outbound import Outbound
+from netclaw.session_proc.rule_timers import RuleTimers
+from netclaw.session_proc.tool_launcher import ToolLauncher
+from netclaw.session_proc.turn_driver import TurnDriver
+
+
+class Performer:
+    """The actor's effect runner."""
+
+    def __init__(
+        self,
+        *,
+        settings: SessionSettings,
+        tools: ToolRunner,
+        driver: TurnDriver,
+        launcher: ToolLauncher,
+        timers: RuleTimers,
+        outbound: Outbound,
+        ending: Ending,
+        log: Callable[[str, str], None],
+    ) -> None:
+        self._settings = settings
+        self._tools = tools
+        self._driver = driver
+        self._launcher = launcher
+        self._timers = timers
+        self._outbound = outbound
+        self._ending = ending
+        self._log = log
+
+    def call_early(self, effect: CallModel, state: SessionState, runtime: Runtime) -> None:
+        """Start a model call whose TurnStarted is still being committed."""
+        self._call_model(effect, state, runtime)
+
+    def cancel_early(self, token: DispatchToken) -> None:
+        """Cancel it: the append was refused."""
+        self._driver.cancel(token)
+
+    def perform(self, effect: Effect, state: SessionState, runtime: Runtime) -> None:
+        """Perform one effect of a committed decision."""
+        match effect:
+            case CallModel():
+                self._call_model(effect, state, runtime)
+            case RunTool():
+                self._launcher.launch(effect)
+            case CancelModel() | CancelTool() | CancelTimer():
+                self._cancel(effect)
+            case ReleaseDeltas():
+                self._driver.release(effect.token)
+            case Emit():
+                self._outbound.emit((effect.output,))
+            case StartTimer():
+                self._timers.start(effect)
+            case Log():
+                self._log(effect.level, effect.text)
+            case ExitProcess():
+                self._ending.finish(ExitCode.PASSIVATED)
+
+    def _cancel(self, effect: CancelModel | CancelTool | CancelTimer) -> None:
+        match effect:
+            case CancelModel():
+                self._driver.cancel(effect.token)
+            case CancelTool():
+                self._launcher.cancel(effect.token)
+            case CancelTimer():
+                self._timers.cancel(effect.timer)
+
+    def _call_model(self, effect: CallModel, state: SessionState, runtime: Runtime) -> None:
+        turn = state.turn
+        tools = (
+            self._tools.definitions(turn.authority, self._settings.tools)
+            if turn is not None
+            else ()
+        )
+        request = ModelRequest(
+            messages=build_messages(state, runtime),
+            system_prompt=self._settings.system_prompt,
+            tools=tools,
+        )
+        self._driver.start(effect.token, effect.turn_id, effect.round, request)

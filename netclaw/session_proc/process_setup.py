@@ -1,0 +1,84 @@
+"""Makes a fresh process safe to be a session: its name, its parent, stack dumps, memory ceiling."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from types import FrameType
+
+from netclaw.core.exit_codes import ExitCode
+from netclaw.linux.prctl import STACK_DUMP_SIGNAL, die_with_parent, set_process_name
+from netclaw.ports.spawner import Bootstrap
+from netclaw.session_proc.envelope import ensure_private_folder
+
+PROCESS_NAME = "netclaw-session"
+STACKS_FILE = "stacks.log"
+MEMORY_CHECK_CPU_S = 0.25
+"""Processor time between two looks at the memory in use; an idle process is never looked at."""
+_MIB = 1024 * 1024
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGuards:
+    """What was set up; `release` undoes it where a process goes on afterwards (tests)."""
+
+    stacks: FileIO
+
+    def release(self) -> None:
+        """Stop the memory checks and forget the stack dump signal."""
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        faulthandler.unregister(STACK_DUMP_SIGNAL)
+        self.stacks.close()
+
+
+def set_up_process(bootstrap: Bootstrap) -> ProcessGuards | None:
+    """Prepare this process; None when the supervisor has gone, and nothing must be started.
+
+    Comes before the event loop and before gRPC, on the main thread.
+    """
+    set_process_name(PROCESS_NAME)
+    if not die_with_parent(bootstrap.supervisor_pid):
+        return None
+    folder = Path(bootstrap.log_path)
+    ensure_private_folder(folder)
+    stacks = FileIO(os.open(folder / STACKS_FILE, _APPEND_FLAGS, 0o600), "a")
+    # Runs in the signal handler itself, in C: it answers even when the loop hangs.
+    faulthandler.register(STACK_DUMP_SIGNAL, file=stacks, all_threads=True)
+    watch_memory(bootstrap.memory_mib)
+    return ProcessGuards(stacks)
+
+
+_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def watch_memory(ceiling_mib: int) -> None:
+    """End this process with `ExitCode.MEMORY` once it holds more than `ceiling_mib`.
+
+    A timer of processor time interrupts whatever runs, a loop that hangs included, and costs an
+    idle process nothing. An address space limit would not do: it counts what is only reserved,
+    and tools would inherit it (decision 84).
+    """
+    if ceiling_mib <= 0:
+        return
+    ceiling = ceiling_mib * _MIB
+
+    def check(_number: int, _frame: FrameType | None) -> None:
+        if private_bytes() > ceiling:
+            os.write(2, b"netclaw-session: over its memory ceiling\n")
+            os._exit(ExitCode.MEMORY)
+
+    signal.signal(signal.SIGPROF, check)
+    signal.siginterrupt(signal.SIGPROF, False)
+    signal.setitimer(signal.ITIMER_PROF, MEMORY_CHECK_CPU_S, MEMORY_CHECK_CPU_S)
+
+
+def private_bytes() -> int:
+    """Anonymous memory in use, pages still shared with the zygote included."""
+    fields = Path("/proc/self/statm").read_bytes().split()
+    return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES

@@ -1,0 +1,228 @@
+"""One session alive: its parts, made from the Welcome, and where each frame goes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+
+from netclaw.core.ids import DispatchToken, SessionId
+from netclaw.core.session.commands import (
+    BeginOutput,
+    ChangeInterest,
+    Drain,
+    Passivate,
+    Recover,
+    SessionCommand,
+    StopTurn,
+)
+from netclaw.core.session.decide import decide
+from netclaw.core.session.effects import Decision
+from netclaw.core.session.events import Recorded
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.ports.tool import ToolRunner
+from netclaw.session_proc.actor import Actor
+from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.frames import FrameSink
+from netclaw.session_proc.ids import new_id
+from netclaw.session_proc.log_lines import LogLines, Redact
+from netclaw.session_proc.model_clients import ModelClients
+from netclaw.session_proc.outbound import Outbound
+from netclaw.session_proc.performer import Performer
+from netclaw.session_proc.recovery import recover_state
+from netclaw.session_proc.rule_timers import RuleTimers
+from netclaw.session_proc.session_log import SessionLog
+from netclaw.session_proc.snapshots import Snapshots
+from netclaw.session_proc.tool_context import ToolContexts
+from netclaw.session_proc.tool_launcher import ToolLauncher
+from netclaw.session_proc.tool_trees import AnnouncedTrees
+from netclaw.session_proc.turn_driver import TurnDriver
+from netclaw.wire.journal_codec import decode_settings
+from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
+
+_log = logging.getLogger(__name__)
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch, for what is recorded; lengths are measured elsewhere."""
+    return time.time_ns() // 1_000_000
+
+
+class Session:
+    """The parts of one session process and how frames reach them."""
+
+    def __init__(
+        self,
+        *,
+        actor: Actor,
+        driver: TurnDriver,
+        trees: AnnouncedTrees,
+        timers: RuleTimers,
+        clients: ModelClients,
+        log: SessionLog,
+    ) -> None:
+        self._actor = actor
+        self._driver = driver
+        self._trees = trees
+        self._timers = timers
+        self._clients = clients
+        self._log = log
+
+    def begin(self) -> None:
+        """Heal what the last process left, become Ready, take up what is due."""
+        self._actor.post(Recover())
+
+    def deliver(self, frame: ToSession) -> None:
+        """Hand one frame to the part it is for."""
+        match frame.WhichOneof("body"):
+            case "committed":
+                self._actor.committed(frame.committed)
+            case "refused":
+                self._actor.refused(frame.refused)
+            case "append_failed":
+                self._actor.failed(frame.append_failed)
+            case "tool_tree_ack":
+                self._trees.acknowledge(frame.tool_tree_ack.call_id)
+            case "interest":
+                self._change_interest(OutputFilter(frame.interest.filter))
+            case "command":
+                self._command(frame.command)
+            case other:
+                # Additive protocol: a newer supervisor may say what we need not understand.
+                _log.warning("a frame of kind %s was ignored", other)
+
+    async def close(self, patience_s: float) -> None:
+        """Let go of timers, connections and the log."""
+        self._timers.cancel_all()
+        await self._clients.close()
+        self._log.close(patience_s)
+
+    def _change_interest(self, interest: OutputFilter) -> None:
+        # The rules first: what the gates then ask for is judged by the new interest.
+        self._actor.post(ChangeInterest(interest=interest))
+        self._driver.change_interest(interest)
+
+    def _command(self, command: HostCommand) -> None:
+        make = _COMMANDS.get(command.kind)
+        if make is None:
+            _log.warning("a command of kind %s was ignored", command.kind)
+        else:
+            self._actor.post(make(command))
+
+
+_COMMANDS: dict[str, Callable[[HostCommand], SessionCommand]] = {
+    "stop_turn": lambda command: StopTurn(actor=command.actor),
+    "drain": lambda command: Drain(is_restart=command.is_restart, budget_s=command.budget_s),
+    "passivate": lambda command: Passivate(reason=command.reason),
+}
+"""The supervisor's wishes as commands of the rules."""
+
+
+async def build_session(
+    welcome: Welcome,
+    *,
+    sink: FrameSink,
+    tools: ToolRunner,
+    redact: Redact,
+    ending: Ending,
+    log: SessionLog,
+) -> Session:
+    """Recover the state and put the parts together; nothing runs before `begin`."""
+    settings = decode_settings(welcome.settings)
+    state = await recover_state(welcome)
+    outbound = Outbound(sink, incarnation=welcome.incarnation)
+    lines = LogLines(redact)
+    actor = Actor(
+        rules=partial(_decide, settings=settings, redact=redact),
+        state=state,
+        runtime=Runtime(interest=OutputFilter(welcome.interest), snapshot_seq=welcome.snapshot_seq),
+        outbound=outbound,
+        snapshots=Snapshots(),
+        ending=ending,
+        now_ms=wall_clock_ms,
+        on_event=lambda recorded, after: _record(log, lines, recorded, after),
+    )
+    timers = RuleTimers(actor.post)
+    trees = AnnouncedTrees(sink)
+    clients = ModelClients(settings, welcome.credentials)
+    driver = TurnDriver(
+        clients=clients.usable,
+        timeouts=settings.timeouts,
+        tuning=settings.tuning,
+        ending=ending,
+        post=actor.post,
+        emit=outbound.emit_now,
+        ask_release=lambda token: actor.post(BeginOutput(token=DispatchToken(token))),
+    )
+    driver.change_interest(OutputFilter(welcome.interest))
+    contexts = ToolContexts(
+        session_id=SessionId(welcome.session_id),
+        storage=SessionStorage(
+            home=welcome.storage_home, root=welcome.storage_root, tmp=welcome.storage_tmp
+        ),
+        settings=settings,
+        trees=trees,
+        redact=redact,
+        look=lambda: (actor.state, actor.runtime),
+    )
+    launcher = ToolLauncher(
+        tools,
+        timeouts=settings.timeouts,
+        make_context=contexts.make,
+        post=actor.post,
+        ending=ending,
+    )
+    actor.attach(
+        Performer(
+            settings=settings,
+            tools=tools,
+            driver=driver,
+            launcher=launcher,
+            timers=timers,
+            outbound=outbound,
+            ending=ending,
+            log=lambda level, text: _log_line(log, lines, level, text),
+        )
+    )
+    ending.on_failure = lambda sentence, stack: outbound.failing(
+        _FAILING_CODE, sentence, redact(stack)
+    )
+    return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients, log=log)
+
+
+_FAILING_CODE = "internal"
+
+
+def _decide(
+    state: SessionState,
+    runtime: Runtime,
+    command: SessionCommand,
+    now_ms: int,
+    *,
+    settings: SessionSettings,
+    redact: Redact,
+) -> Decision:
+    return decide(
+        state,
+        runtime,
+        command,
+        now_ms=now_ms,
+        make_id=new_id,
+        settings=settings,
+        redact=redact,
+    )
+
+
+def _record(log: SessionLog, lines: LogLines, recorded: Recorded, after: SessionState) -> None:
+    turns = after.turns
+    log.write(lambda: lines.render(recorded, turns))
+
+
+def _log_line(log: SessionLog, lines: LogLines, level: str, text: str) -> None:
+    if level == "debug":
+        return
+    now = wall_clock_ms()
+    log.write(lambda: lines.note(now, level, text))

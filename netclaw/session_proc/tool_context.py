@@ -1,0 +1,73 @@
+"""What a tool call may rely on, taken from the session at the moment the call is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netclaw.core.ids import SessionId
+from netclaw.core.session.effects import RunTool
+from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
+from netclaw.session_proc.frames import HostFault
+
+
+class ToolContexts:
+    """Makes the context of each call of one session."""
+
+    def __init__(
+        self,
+        *,
+        session_id: SessionId,
+        storage: SessionStorage,
+        settings: SessionSettings,
+        trees: ToolTrees,
+        redact: Callable[[str], str],
+        look: Callable[[], tuple[SessionState, Runtime]],
+    ) -> None:
+        self._session_id = session_id
+        self._storage = storage
+        self._settings = settings
+        self._trees = trees
+        self._redact = redact
+        self._look = look
+
+    def make(self, effect: RunTool, on_item: Callable[[], None]) -> ToolContext:
+        """The context of one call; authority and attendance are the turn's."""
+        state, _runtime = self._look()
+        turn = state.turn
+        if turn is None:
+            raise HostFault("a tool call was launched outside a turn")
+        return ToolContext(
+            session_id=self._session_id,
+            turn_id=effect.turn_id,
+            authority=turn.authority,
+            is_attended=any(item.admitted.attended for item in state.in_turn),
+            storage=self._storage,
+            settings=self._settings.tools,
+            working_directory=state.working_directory,
+            trees=self._trees,
+            facts=self.facts,
+            redact=self._redact,
+            on_item=on_item,
+        )
+
+    def facts(self) -> SessionFacts:
+        """What the session may tell the model about itself, as of now."""
+        state, runtime = self._look()
+        model = self._settings.main_model
+        return SessionFacts(
+            session_id=self._session_id,
+            title=state.title,
+            phase=runtime.phase.value,
+            audience=state.audience.value,
+            channel=state.channel.value,
+            turns=state.turns,
+            life=state.life,
+            head_seq=state.head,
+            buffered_inputs=len(state.buffered),
+            last_input_tokens=state.last_input_tokens,
+            context_window=model.context_window if model else 0,
+            model=model.model_id if model else "",
+            working_directory=state.working_directory,
+        )
