@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until told to stop; see the module's first lines."""
     options = _parse(arguments)
     set_process_name("netclaw-model")
-    if options.parent_pid and not die_with_parent(options.parent_pid):
+    if options.parent_pid and not die_with_parent(options.parent_pid, patience_s=0.0):
         return ServerExit.STOPPED
     # Blocked before the engine starts its threads, so that only sigwait below takes them.
     signals = {signal.SIGTERM, signal.SIGINT}

