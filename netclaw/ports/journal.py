@@ -42,7 +42,12 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotDraft:
-    """An encoded state that goes with an append, as of its last event."""
+    """An encoded state that goes with an append, as of its last event.
+
+    It is kept only if the append commits on its expected head: a state made before an interleaved
+    input would lose that input. Otherwise a periodic one is put off (its author sees it from the
+    first committed seq) and the whole append is refused with a mandatory one.
+    """
 
     codec: str
     payload: bytes
@@ -64,7 +69,7 @@ class AppendRequest:
 
     `append_id` makes it idempotent: a repeat answers the rows of the first. Foreign
     `InputAdmitted` and `AnswerAdmitted` between `expected_head` and the real head are tolerated,
-    unless an event of the append is `Passivated`.
+    unless an event of the append is `Passivated` or its snapshot is mandatory.
     """
 
     session_id: SessionId
@@ -258,7 +263,11 @@ class JournalStore(Protocol):
         """Commit supervisor-authored events; may take a new incarnation to fence a process out."""
 
     async def begin_incarnation(self, session_id: SessionId, *, at: int) -> StartPoint:
-        """Raise the incarnation, mark the start in progress, read snapshot and tail: one job."""
+        """Raise the incarnation, mark the start in progress, read snapshot and tail: one job.
+
+        Later commits may reach the listener before this returns, in the same turn of the loop:
+        keep them from before the call and drop those up to `record.head`, which the tail holds.
+        """
 
     async def finish_start(self, session_id: SessionId) -> None:
         """The started process said it is ready: its start is no longer in progress."""
@@ -275,7 +284,11 @@ class JournalStore(Protocol):
         """Commit SessionReset: new life and incarnation, unconsumed inputs closed."""
 
     async def delete_session(self, session_id: SessionId) -> None:
-        """Remove every row of a session; its next creation starts a later life."""
+        """Remove every row of a session; its next creation starts a later life.
+
+        Raises `NotFoundError`, as every write to an unknown session does; reads of one answer
+        nothing.
+        """
 
     async def get_session(self, session_id: SessionId) -> SessionRecord | None:
         """The catalog row, or None."""
@@ -325,7 +338,11 @@ class JournalStore(Protocol):
         failure: str,
         next_attempt_at: int,
     ) -> None:
-        """Close a row, or schedule it again."""
+        """Close a row as sent, or after a `failure` schedule it again; at 0 it is given up.
+
+        A closed row answers a repeat silently. Raises `NotFoundError`, and
+        `StaleIncarnationError` when another claimant holds the row by now.
+        """
 
     async def counts(self) -> StoreCounts:
         """Totals for status."""
@@ -337,4 +354,4 @@ class JournalStore(Protocol):
         """None when sound, otherwise what SQLite says."""
 
     async def close(self) -> None:
-        """Commit what waits, checkpoint, close; later calls raise."""
+        """Commit what waits, checkpoint, close; later calls raise `DrainingError`."""
