@@ -59,6 +59,10 @@ class ToolContext:
     """Removes known secrets and token shapes; applied before bounding and spilling."""
     on_item: Callable[[], None]
     """Called at the first result and each streamed item: resets the execution watchdog."""
+    silence_s: float = 90.0
+    """Session.ToolExecutionTimeoutSeconds: how long a tool may give nothing (decision 30)."""
+    max_inline_chars: int = 12_000
+    """Session.Tuning.MaxInlineToolResultChars: the rest of a result is spilled (decision 15)."""
 
 
 class ToolRunner(Protocol):
