@@ -22,6 +22,7 @@ from netclaw.session_proc.process_setup import set_up_process
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
 from netclaw.session_proc.stream import HostStream, StreamLostError, StreamRefusedError
+from netclaw.session_proc.tool_setup import make_tools
 from netclaw.session_proc.warm_up import warm
 from netclaw.wire.v1.session_host_pb2 import ToSession, Welcome
 
@@ -69,11 +70,9 @@ class _Life:
         self._log = log
         self._session: Session | None = None
         self._early: deque[ToSession] = deque()
-        self._tasks = [
-            asyncio.create_task(stream.write_all(), name="stream writer"),
-            asyncio.create_task(stream.read_all(self._deliver), name="stream reader"),
-        ]
-        for task in self._tasks:
+        self._writer = asyncio.create_task(stream.write_all(), name="stream writer")
+        self._reader = asyncio.create_task(stream.read_all(self._deliver), name="stream reader")
+        for task in (self._writer, self._reader):
             task.add_done_callback(self._on_stream_done)
 
     async def live(self, welcome: Welcome, tools: ToolRunner | None) -> None:
@@ -104,11 +103,16 @@ class _Life:
         await self._ending.cancel_tasks(FLUSH_S)
         if code is not ExitCode.STREAM_LOST:
             await self._stream.flush(FLUSH_S)
+            await self._stream.half_close(FLUSH_S)
+            # The supervisor ends the stream once it has read everything; breaking it off before
+            # could lose what is still on its way.
+            await asyncio.wait((self._reader,), timeout=FLUSH_S)
         if self._session is not None:
             await self._session.close(FLUSH_S)
-        await self._stream.close(FLUSH_S)
-        for task in self._tasks:
+        for task in (self._reader, self._writer):
             task.cancel()
+        await asyncio.wait((self._reader, self._writer), timeout=FLUSH_S)
+        await self._stream.close()
         return code
 
     def _deliver(self, frame: ToSession) -> None:
@@ -136,8 +140,3 @@ def _code_of(fault: StreamLostError | None) -> ExitCode:
 def make_redactor(welcome: Welcome) -> Redact:
     """Removes this home's secrets and whatever has the shape of one."""
     return Redactor((*welcome.redactions, *welcome.credentials.values())).redact
-
-
-def make_tools(welcome: Welcome) -> ToolRunner:
-    """The dispatcher of this process."""
-    raise NotImplementedError

@@ -31,7 +31,7 @@ def rebuild(welcome: Welcome) -> SessionState:
     """The same at once."""
     state = SessionState(session_id=SessionId(welcome.session_id))
     if welcome.snapshot:
-        state = decode_state(STATE_CODEC, welcome.snapshot)
+        state = decode_state(welcome.snapshot_codec or STATE_CODEC, welcome.snapshot)
         if state.head != welcome.snapshot_seq:
             raise HostFault(f"the snapshot at {welcome.snapshot_seq} is one of {state.head}")
     _check_order(state.head, welcome.tail)

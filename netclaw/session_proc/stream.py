@@ -105,14 +105,18 @@ class HostStream:
             async with asyncio.timeout(patience_s):
                 await self._idle.wait()
 
-    async def close(self, patience_s: float) -> None:
-        """Half-close and leave; frames already sent still reach the supervisor."""
+    async def half_close(self, patience_s: float) -> None:
+        """Say that nothing more will come; what was sent still reaches the supervisor."""
         self._is_over = True
         with contextlib.suppress(
             TimeoutError, grpc.aio.AioRpcError, asyncio.CancelledError, asyncio.InvalidStateError
         ):
             async with asyncio.timeout(patience_s):
                 await self._call.done_writing()
+
+    async def close(self) -> None:
+        """Break the connection off; frames the supervisor has not read yet may be lost."""
+        self._is_over = True
         await self._channel.close()
 
     async def _write(self, frame: ToHost) -> None:
