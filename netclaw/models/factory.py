@@ -22,6 +22,9 @@ def open_client(
     Raises `NoModelError` for a provider type that cannot be spoken to.
     """
     if settings.provider_type is ProviderType.ANTHROPIC:
-        raise NoModelError("Models of the provider type anthropic are not supported yet.")
+        raise NoModelError(
+            "The provider type anthropic is not spoken yet.",
+            fix="Use the provider type openai-compatible with https://api.anthropic.com/v1.",
+        )
     client = OpenAICompatibleClient(settings, connections, credential=credential)
     return RetryingClient(client, policy=policy)

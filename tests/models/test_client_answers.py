@@ -5,9 +5,12 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from netclaw.core.errors import ErrorCategory, NoModelError
+from netclaw.core.ids import CallId
 from netclaw.core.messages import AssistantMessage, ToolMessage, Usage
 from netclaw.core.session.commands import FinishReason
 from netclaw.core.settings import ProviderType
+from netclaw.core.tool_call import ToolCall
 from netclaw.models.connections import ModelConnections
 from netclaw.models.factory import open_client
 from netclaw.models.openai_compatible import OpenAICompatibleClient
@@ -145,9 +148,6 @@ async def test_keepalives_are_signs_of_life_and_not_output(
 async def test_a_conversation_with_a_tool_goes_round(
     client: OpenAICompatibleClient, fake: FakeModel
 ) -> None:
-    from netclaw.core.ids import CallId
-    from netclaw.core.tool_call import ToolCall
-
     question = asking('[[tool:shell_execute {"command":"ls"}]][[results]]', tools=(SHELL,))
     (proposed,) = (await hear(client, question)).finished.calls
     call = ToolCall(
@@ -204,6 +204,23 @@ async def test_a_server_that_does_not_stream_is_understood(connections: ModelCon
         heard = await hear(OpenAICompatibleClient(settings_for(url), connections), "x")
     assert (heard.text, heard.finished.usage.input_tokens) == ("I look.", 3)
     assert [c.name for c in heard.finished.calls] == ["sh"]
+
+
+@pytest.mark.requirement("models.whole-answers")
+async def test_a_whole_answer_that_breaks_off(connections: ModelConnections) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+    async with raw_server(head + b'{"choices":[') as url:
+        heard = await hear(OpenAICompatibleClient(settings_for(url), connections), "x")
+    assert heard.failure.category is ErrorCategory.PROVIDER_FAILURE
+    assert heard.failure.is_before_first_chunk
+
+
+@pytest.mark.requirement("models.factory")
+async def test_a_provider_type_without_a_client_is_told(connections: ModelConnections) -> None:
+    settings = settings_for("https://api.anthropic.com", provider_type=ProviderType.ANTHROPIC)
+    with pytest.raises(NoModelError) as caught:
+        open_client(settings, connections)
+    assert "openai-compatible" in caught.value.fix
 
 
 @pytest.mark.requirement("models.factory")

