@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from netclaw.core.path_rules import is_below, is_below_any, may_be_writable
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox.errors import ViewError
 
@@ -56,24 +57,8 @@ class HostPlaces:
     user_home: str
 
 
-# Writing here would outlive the sandbox as somebody else's program or configuration.
-_NEVER_WRITABLE = frozenset(
-    f"/{name}"
-    for name in (
-        *("", "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt"),
-        *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var", "var/lib"),
-        *("usr/bin", "usr/lib", "usr/local", "usr/sbin", "usr/share"),
-    )
-)
-_NEVER_WRITABLE_BELOW = ("/boot", "/dev", "/etc", "/proc", "/sys", "/usr/bin", "/usr/sbin")
-
 _SOCKET_FOLDERS = (".docker/run", ".docker/desktop", ".colima", ".lima", ".rd", ".gnupg")
 _SOCKET_VARIABLES = ("DOCKER_HOST", "CONTAINER_HOST", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or inside it; both absolute and normal."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _depth(path: str) -> int:
@@ -87,15 +72,17 @@ def host_places(environ: dict[str, str]) -> HostPlaces:
     wanted = ["/run", "/var/run", environ.get("XDG_RUNTIME_DIR", "")]
     wanted += [os.path.join(user_home, name) for name in _SOCKET_FOLDERS]
     hidden = _folders(wanted)
-    hidden = tuple(path for path in hidden if not _covers(temporary, path))
+    hidden = tuple(path for path in hidden if not is_below_any(path, temporary))
     gone = (*temporary, *hidden, "/dev", "/proc")
     sockets = [*_listening(), *_named_sockets(environ)]
     needed = (os.path.realpath("/etc/resolv.conf"), os.path.realpath("/run/current-system"))
     return HostPlaces(
         temporary=temporary,
         hidden=hidden,
-        sockets=tuple(sorted({path for path in sockets if not _covers(gone, path)})),
-        needed=tuple(path for path in needed if _covers(hidden, path) and os.path.exists(path)),
+        sockets=tuple(sorted({path for path in sockets if not is_below_any(path, gone)})),
+        needed=tuple(
+            path for path in needed if is_below_any(path, hidden) and os.path.exists(path)
+        ),
         user_home=user_home,
     )
 
@@ -103,10 +90,6 @@ def host_places(environ: dict[str, str]) -> HostPlaces:
 def _folders(paths: Iterable[str]) -> tuple[str, ...]:
     found = {os.path.realpath(path) for path in paths if path.startswith("/")}
     return tuple(sorted(path for path in found if path != "/" and os.path.isdir(path)))
-
-
-def _covers(folders: Iterable[str], path: str) -> bool:
-    return any(is_below(path, folder) for folder in folders)
 
 
 def _is_socket(path: str) -> bool:
@@ -139,18 +122,6 @@ def _named_sockets(environ: dict[str, str]) -> Iterator[str]:
                 yield os.path.realpath(path)
 
 
-def may_be_writable(root: str, profile: SandboxProfile, user_home: str) -> bool:
-    """Whether a root may be bound writable at all (decision 45).
-
-    `/`, the user's home, any ancestor of a protected path and the system's own folders never are;
-    they stay readable like the rest of the file system.
-    """
-    if root in _NEVER_WRITABLE or _covers(_NEVER_WRITABLE_BELOW, root):
-        return False
-    protected = (user_home, os.path.realpath(profile.home), *profile.masked)
-    return not any(is_below(path, root) for path in protected)
-
-
 def _resolved(path: str) -> str:
     real = os.path.realpath(path)
     if real != path:
@@ -163,12 +134,13 @@ def _resolved(path: str) -> str:
 
 
 def _roots(profile: SandboxProfile, user_home: str) -> Iterator[Step]:
+    protected = (os.path.realpath(profile.home), *profile.masked)
     for path in profile.readable:
         if os.path.realpath(path) == path and os.path.exists(path):
             yield Step(mount=Mount.READ, path=path)
     for path in filter(None, (*profile.writable, profile.tmp)):
         root = _resolved(path)
-        allowed = may_be_writable(root, profile, user_home)
+        allowed = may_be_writable(root, user_home=user_home, protected=protected)
         yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=root)
 
 
@@ -176,7 +148,7 @@ def _worth_binding(roots: list[Step], hidden: tuple[str, ...]) -> Iterator[Step]
     """Leaves out read-only roots that the read-only file system shows anyway."""
     writable = [step.path for step in roots if step.mount is Mount.WRITE]
     for step in roots:
-        if step.mount is Mount.WRITE or _covers((*hidden, *writable), step.path):
+        if step.mount is Mount.WRITE or is_below_any(step.path, (*hidden, *writable)):
             yield step
 
 
@@ -211,7 +183,7 @@ def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     steps += [
         Step(mount=Mount.MASK_FILE, path=path)
         for path in places.sockets
-        if not _covers((home, *bound), path)
+        if not is_below_any(path, (home, *bound))
     ]
     steps += _masks(profile, bound)
     steps.sort(key=lambda step: (_depth(step.path), step.path, step.mount))

@@ -1,0 +1,132 @@
+"""Says where a session's file tools may go, and turns what a model wrote into a judged path.
+
+Minimal and safe (issue 2 item 6): a session's own envelope areas, its temporary key folder and,
+for the operator's audience, the declared project directory. Everything else is denied, the
+netclaw home above all. A path is judged by its text first and, once opened, by where the
+descriptor really leads (decision 88).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from netclaw.core.authority import Audience
+from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
+from netclaw.core.tool_call import FileOperation
+from netclaw.ports.tool import ToolContext
+from netclaw.tools.faults import Remediation, ToolFault
+
+MAX_PATH_CHARS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """One folder a tool may go beneath: as it is announced to the model, and resolved."""
+
+    announced: str
+    real: str
+    is_writable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A judged path: `relative` is to be opened beneath `root`, never by its full name."""
+
+    root: Root
+    relative: str
+    """`.` for the root itself."""
+
+    @property
+    def path(self) -> str:
+        """The canonical path, as results and receipts name it."""
+        if self.relative == ".":
+            return self.root.announced
+        return f"{self.root.announced.rstrip('/')}/{self.relative}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """What one call may reach, and where its relative paths begin."""
+
+    roots: tuple[Root, ...]
+    base: str
+    home: str
+
+    def locate(self, text: str, operation: FileOperation) -> Located:
+        """Judges a path a model wrote. Raises `ToolFault`; never touches the file."""
+        canonical = self._canonical(text)
+        for root in self.roots:
+            for folder in (root.announced, root.real):
+                if is_below(canonical, folder):
+                    return self._beneath(root, canonical[len(folder.rstrip("/")) + 1 :], operation)
+        raise ToolFault.denied(
+            "That path is outside the session's folders and its project directory.",
+            remediation=Remediation.SET_WORKING_DIRECTORY,
+        )
+
+    def judge_real(self, root: Root, real: str) -> None:
+        """Judges where an opened descriptor really is. Raises `ToolFault`."""
+        if not is_below(real, root.real):
+            raise ToolFault.denied("That path leads out of its folder through a link.")
+        if is_below(real, self.home) and not is_below_any(real, self._own()):
+            raise ToolFault.denied("That path is protected.")
+
+    def _own(self) -> list[str]:
+        return [root.real for root in self.roots if is_below(root.real, self.home)]
+
+    def _beneath(self, root: Root, relative: str, operation: FileOperation) -> Located:
+        if operation is not FileOperation.READ and not root.is_writable:
+            raise ToolFault.denied(f"Nothing may be written directly below {root.announced}.")
+        return Located(root=root, relative=relative or ".")
+
+    def _canonical(self, text: str) -> str:
+        if not text:
+            return self.base
+        if len(text) > MAX_PATH_CHARS:
+            raise ToolFault.invalid("The path is too long.")
+        if any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in text):
+            raise ToolFault.invalid("The path holds a control character.")
+        if text == "~" or text.startswith("~/"):
+            raise ToolFault.correction("`~` is not expanded; give the full path.")
+        joined = text if text.startswith("/") else f"{self.base}/{text}"
+        return "/" + os.path.normpath(joined).lstrip("/")
+
+
+def places_for(context: ToolContext) -> Places:
+    """The places of one call, worked out anew: a declared directory may have gone meanwhile."""
+    storage = context.storage
+    home = os.path.realpath(storage.home)
+    folders = [storage.workspace, storage.artifacts, storage.worktrees]
+    folders.append(os.path.dirname(storage.tmp))
+    roots = [Root(announced=path, real=os.path.realpath(path)) for path in folders]
+    base = storage.workspace
+    project = project_directory(context)
+    if project is not None:
+        roots.append(project)
+        base = project.announced
+    return Places(roots=tuple(roots), base=base, home=home)
+
+
+def project_directory(context: ToolContext) -> Root | None:
+    """The declared project directory, if it is usable and the audience may have one.
+
+    An absent or unusable base is not an error: the session directory takes its place (glossary
+    "relative base availability").
+    """
+    declared = context.working_directory
+    if context.authority.requester.audience is not Audience.PERSONAL or not declared.startswith(
+        "/"
+    ):
+        return None
+    real = os.path.realpath(declared)
+    storage = context.storage
+    home = os.path.realpath(storage.home)
+    own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
+    if not os.path.isdir(real) or (is_below(real, home) and not is_below_any(real, own)):
+        return None
+    user_home = os.path.realpath(os.path.expanduser("~"))
+    is_writable = may_be_writable(
+        real, user_home=user_home, protected=(home, *protected_paths(home))
+    )
+    return Root(announced=os.path.normpath(declared), real=real, is_writable=is_writable)

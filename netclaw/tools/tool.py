@@ -1,0 +1,49 @@
+"""What every tool is: a name, arguments, who may use it, and one coroutine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from netclaw.core.authority import Audience
+from netclaw.core.ids import CallId
+from netclaw.core.tool_call import FileActivity, OutcomeCategory
+from netclaw.ports.tool import ToolContext
+from netclaw.tools.schema import Arguments, Field
+
+EVERYONE = frozenset(Audience)
+NOT_PUBLIC = frozenset({Audience.PERSONAL, Audience.TEAM})
+OPERATOR_ONLY = frozenset({Audience.PERSONAL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a tool gives back, before it is redacted and bounded."""
+
+    text: str
+    category: OutcomeCategory = OutcomeCategory.SUCCESS
+    note: str = ""
+    """A last line that bounding never removes."""
+    activity: tuple[FileActivity, ...] = ()
+    is_complete: bool = True
+    """False if the tool could not keep all of its own output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """One call as its tool sees it."""
+
+    call_id: CallId
+    context: ToolContext
+
+
+class Tool(Protocol):
+    """Implementations hold no state of a session; one object serves all calls."""
+
+    name: str
+    description: str
+    fields: tuple[Field, ...]
+    audiences: frozenset[Audience]
+
+    async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
+        """Raises `ToolFault` for every outcome without a result of its own."""
