@@ -22,7 +22,7 @@ from netclaw.wire.convert import input_ids_of, usage_from_proto, usage_to_proto
 from netclaw.wire.v1 import common_pb2 as pb
 
 RESYNC = "resync"
-"""Made by the supervisor alone: outputs were dropped, read the history up to `seq`."""
+"""Made by the supervisor alone: outputs after `seq` were dropped, read the history from there."""
 
 _O = TypeVar("_O", bound=Output)
 

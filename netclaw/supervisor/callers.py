@@ -1,0 +1,206 @@
+"""Says who is calling: capability tokens, and what each of them may claim (decision 40).
+
+The socket is no identity, because tools and adapters run under the operator's user. A token is
+looked up by its digest and then compared in constant time, so neither answer times nor the table
+tell anything about a token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from netclaw.core.authority import (
+    Audience,
+    Authenticity,
+    Authority,
+    DeliveryTarget,
+    Principal,
+    Provenance,
+    Requester,
+    SourceKind,
+)
+from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError, UnauthenticatedError
+from netclaw.core.ids import SessionId
+from netclaw.supervisor.ids import new_token
+from netclaw.wire.v1.common_pb2 import Sender
+
+AUTHORIZATION = "authorization"
+_BEARER = "Bearer "
+MAX_TEXT_FIELD = 512
+"""Bytes of a sender id, boundary or source message id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """What a token allows: the most authority a message that comes with it may claim."""
+
+    name: str
+    """For the log; never the token."""
+    max_principal: Principal
+    max_audience: Audience
+    channels: frozenset[SourceKind] | None = None
+    """Sources it may speak for; None: any."""
+    is_operator: bool = False
+    """Whether it may call the Admin service and create sessions by name."""
+
+
+OPERATOR = Caller(
+    name="operator",
+    max_principal=Principal.OPERATOR,
+    max_audience=Audience.PERSONAL,
+    is_operator=True,
+)
+
+_PRINCIPAL_RANK = {
+    Principal.OPERATOR: 3,
+    Principal.TRUSTED: 2,
+    Principal.UNTRUSTED: 1,
+    Principal.AUTOMATION: 0,
+}
+_AUDIENCE_RANK = {Audience.PERSONAL: 2, Audience.TEAM: 1, Audience.PUBLIC: 0}
+_AUTHENTICITY_OF_CLI = Authenticity.LOCAL_PROCESS
+
+
+class TokenBook:
+    """The capability tokens in force."""
+
+    def __init__(self) -> None:
+        self._by_digest: dict[bytes, tuple[bytes, Caller]] = {}
+
+    def issue(self, caller: Caller) -> str:
+        """Make a token for a caller."""
+        token = new_token()
+        self._by_digest[_digest(token)] = (token.encode("ascii"), caller)
+        return token
+
+    def revoke(self, token: str) -> None:
+        """Forget a token; its connections stay, their next call is refused."""
+        self._by_digest.pop(_digest(token), None)
+
+    def authenticate(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> Caller:
+        """Find the caller of a call by its metadata; raises `UnauthenticatedError`."""
+        for key, value in metadata or ():
+            if key != AUTHORIZATION:
+                continue
+            text = value.decode("latin-1") if isinstance(value, bytes) else value
+            if text.startswith(_BEARER):
+                return self._find(text[len(_BEARER) :])
+        raise UnauthenticatedError("The call carries no capability token.")
+
+    def _find(self, token: str) -> Caller:
+        known = self._by_digest.get(_digest(token))
+        if known is None or not hmac.compare_digest(known[0], token.encode("utf-8", "replace")):
+            raise UnauthenticatedError("The capability token is not valid.")
+        return known[1]
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+
+
+def narrower(first: Audience, second: Audience) -> Audience:
+    """The one of two audiences that allows less."""
+    return min(first, second, key=_AUDIENCE_RANK.__getitem__)
+
+
+def parse_audience(text: str) -> Audience:
+    """Read an audience; an unknown value denies (decision 39)."""
+    try:
+        return Audience(text)
+    except ValueError:
+        raise DeniedByPolicyError(
+            f"{text!r} is no audience.", fix="Use Personal, Team or Public."
+        ) from None
+
+
+def parse_source(text: str) -> SourceKind:
+    """Read a source kind; empty means the command line."""
+    try:
+        return SourceKind(text) if text else SourceKind.CLI
+    except ValueError:
+        raise InvalidArgumentError(f"{text!r} is no source of messages.") from None
+
+
+def check_short_text(text: str, what: str) -> str:
+    """Refuse an id or scope that is too long or holds control characters."""
+    if len(text.encode("utf-8", "replace")) > MAX_TEXT_FIELD:
+        raise InvalidArgumentError(f"The {what} has more than {MAX_TEXT_FIELD} bytes.")
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
+        raise InvalidArgumentError(f"The {what} holds a control character.")
+    return text
+
+
+def audience_for_new_session(caller: Caller, sender: Sender) -> Audience:
+    """The audience a session is created with: nothing defaults upward (decision 39).
+
+    The operator's own terminal is Personal; a channel is Team for listed people and Public for
+    everybody else, unless the sender names one that the token allows.
+    """
+    if sender.audience:
+        return narrower(caller.max_audience, parse_audience(sender.audience))
+    if parse_source(sender.source_kind) is SourceKind.CLI:
+        return caller.max_audience
+    if _principal(caller, sender) in (Principal.OPERATOR, Principal.TRUSTED):
+        return narrower(caller.max_audience, Audience.TEAM)
+    return Audience.PUBLIC
+
+
+def authority_for(
+    caller: Caller,
+    session_id: SessionId,
+    session_audience: Audience,
+    sender: Sender,
+    targets: tuple[DeliveryTarget, ...],
+) -> Authority:
+    """Freeze the authority of one message: what it claims, capped by the token it came with.
+
+    Raises `DeniedByPolicyError` when it claims a source the token may not speak for or an
+    audience that does not exist, `InvalidArgumentError` for a malformed field.
+    """
+    source = parse_source(sender.source_kind)
+    if caller.channels is not None and source not in caller.channels:
+        raise DeniedByPolicyError(f"This connection may not speak for {source.value}.")
+    audience = narrower(caller.max_audience, session_audience)
+    if sender.audience:
+        audience = narrower(audience, parse_audience(sender.audience))
+    sender_id = check_short_text(sender.sender_id, "sender id")
+    return Authority(
+        requester=Requester(
+            session_id=session_id,
+            audience=audience,
+            boundary=_boundary(sender, source),
+            channel_type=source,
+            sender_id=sender_id or None,
+            principal=_principal(caller, sender),
+        ),
+        provenance=Provenance(source_kind=source, authenticity=_authenticity(sender, source)),
+        delivery_targets=targets,
+    )
+
+
+def _principal(caller: Caller, sender: Sender) -> Principal:
+    if not sender.principal:
+        return caller.max_principal
+    try:
+        claimed = Principal(sender.principal)
+    except ValueError:
+        raise InvalidArgumentError(f"{sender.principal!r} is no principal.") from None
+    return min(claimed, caller.max_principal, key=_PRINCIPAL_RANK.__getitem__)
+
+
+def _boundary(sender: Sender, source: SourceKind) -> str:
+    if sender.boundary:
+        return check_short_text(sender.boundary, "boundary")
+    return "local" if source is SourceKind.CLI else f"{source.value}:unnamed"
+
+
+def _authenticity(sender: Sender, source: SourceKind) -> Authenticity:
+    if not sender.authenticity:
+        return _AUTHENTICITY_OF_CLI if source is SourceKind.CLI else Authenticity.UNVERIFIED
+    try:
+        return Authenticity(sender.authenticity)
+    except ValueError:
+        raise InvalidArgumentError(f"{sender.authenticity!r} is no authenticity.") from None

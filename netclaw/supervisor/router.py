@@ -1,0 +1,216 @@
+"""Finds a session's slot, sees that it runs when something waits for it, ends it on request.
+
+Routing is by session id alone: there is no table of where sessions are, a slot is made on demand
+(S0 "Session identity").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from netclaw.core.errors import NotFoundError
+from netclaw.core.ids import SessionId
+from netclaw.core.session.phase import Phase
+from netclaw.ports.journal import Commit, SessionRecord
+from netclaw.supervisor.keeper import Keeper
+from netclaw.supervisor.live_session import EndReason, LiveSession
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.slot import Hold, Slot, SlotState
+from netclaw.supervisor.start_gate import StartGate, Urgency
+from netclaw.wire.v1.session_host_pb2 import HostCommand
+
+_log = logging.getLogger(__name__)
+
+INTERRUPTIBLE = frozenset({SlotState.QUEUED, SlotState.BACKOFF, SlotState.PASSIVE})
+"""States in which a keeper waits and owns no process."""
+KEEPER_LOOK_S = 1.0
+"""How often a keeper that is busy with a death is looked at again."""
+END_MARGIN_S = 2.0
+"""Beyond a drain's own budget, before the process is killed."""
+
+
+class Router:
+    """All slots of one daemon."""
+
+    def __init__(self, services: Services, gate: StartGate, keeper: Keeper) -> None:
+        self._services = services
+        self._gate = gate
+        self._keeper = keeper
+        self._slots: dict[SessionId, Slot] = {}
+        gate.when_short(self._make_room)
+
+    # Finding ------------------------------------------------------------------------------
+
+    def slot(self, session_id: SessionId) -> Slot:
+        """The slot of a session, made if there is none."""
+        slot = self._slots.get(session_id)
+        if slot is None:
+            slot = Slot(session_id, self._services, on_phase=self._on_phase)
+            self._slots[session_id] = slot
+        return slot
+
+    def find(self, session_id: SessionId) -> Slot | None:
+        """The slot of a session if it has one."""
+        return self._slots.get(session_id)
+
+    @property
+    def slots(self) -> Iterable[Slot]:
+        """Every slot there is."""
+        return self._slots.values()
+
+    def live_sessions(self) -> list[LiveSession]:
+        """Every process there is, starting ones included."""
+        return [slot.live for slot in self._slots.values() if slot.live is not None]
+
+    def release(self, slot: Slot) -> None:
+        """Drop a slot that nobody needs any more."""
+        if slot.is_forgettable and self._slots.get(slot.session_id) is slot:
+            del self._slots[slot.session_id]
+
+    async def record(self, session_id: SessionId) -> SessionRecord:
+        """The catalog row; raises `NotFoundError`."""
+        record = await self._services.store.get_session(session_id)
+        if record is None:
+            raise NotFoundError(f"There is no session {session_id}.")
+        return record
+
+    # Events -------------------------------------------------------------------------------
+
+    def on_commits(self, commits: Sequence[Commit]) -> None:
+        """Receive what one transaction committed (the store's listener)."""
+        for commit in commits:
+            slot = self._slots.get(commit.session_id)
+            if slot is not None:
+                slot.on_commit(commit)
+
+    def wake(self, session_id: SessionId, *, urgency: Urgency = Urgency.WORK) -> Slot:
+        """Something durable waits for this session: let it run as soon as it may."""
+        slot = self.slot(session_id)
+        slot.urgency = min(slot.urgency, urgency)
+        slot.is_wanted = True
+        slot.is_resting = False
+        self._keep(slot)
+        return slot
+
+    def look_after(self, session_ids: Iterable[SessionId]) -> None:
+        """Start what has runnable work: at boot, and when the database recovered."""
+        for session_id in session_ids:
+            self._keep(self.slot(session_id))
+
+    def hold(self, session_id: SessionId, hold: Hold) -> None:
+        """Do not start a session until an operator says so."""
+        self.slot(session_id).hold = hold
+
+    def _keep(self, slot: Slot) -> None:
+        if slot.keeper is None and not (slot.hold or slot.is_blocked or self._keeper.is_draining):
+            slot.keeper = self._services.tasks.start(
+                self._run_keeper(slot), name=f"keeper of {slot.session_id}"
+            )
+
+    async def _run_keeper(self, slot: Slot) -> None:
+        try:
+            await self._keeper.keep(slot)
+        finally:
+            slot.keeper = None
+            self.release(slot)
+
+    def _on_phase(self, slot: Slot) -> None:
+        if self._gate.is_short and slot.is_idle:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Ask the longest idle session to leave (decision 89)."""
+        idle = [slot for slot in self._slots.values() if slot.is_idle]
+        if not idle:
+            return
+        oldest = min(idle, key=_idle_since)
+        oldest.is_told_to_leave = True
+        if oldest.live is not None:
+            oldest.live.command(HostCommand(kind="passivate", reason="room", actor="supervisor"))
+
+    # Ending -------------------------------------------------------------------------------
+
+    async def kill(self, slot: Slot) -> None:
+        """SIGKILL; returns when process and tools are dead. It may come back by itself."""
+        keeper, live = slot.keeper, slot.live
+        if live is None or keeper is None:
+            return
+        live.end_reason = EndReason.OPERATOR
+        if live.process is not None:
+            live.process.kill()
+        await self._until_ended(slot, live)
+
+    async def drain(self, slot: Slot, command: HostCommand, reason: EndReason) -> None:
+        """Let a session end at its next safe point, within the command's budget; then kill it."""
+        live = slot.live
+        if live is None:
+            return
+        live.end_reason = reason
+        live.command(command)
+        try:
+            async with asyncio.timeout(command.budget_s + END_MARGIN_S):
+                await self._until_ended(slot, live)
+        except TimeoutError:
+            _log.warning("session %s did not drain in time; killing it", slot.session_id)
+            if live.process is not None:
+                live.process.kill()
+            await self._until_ended(slot, live)
+
+    async def _until_ended(self, slot: Slot, live: LiveSession) -> None:
+        """Return once this process and what it left are gone and its death was judged."""
+        if slot.live is live:
+            await live.buried.wait()
+
+    @asynccontextmanager
+    async def exclusive(self, slot: Slot) -> AsyncIterator[None]:
+        """Hold a session without a process, for a change that must not meet one."""
+        slot.is_blocked = True
+        try:
+            await self._end_keeper(slot)
+            yield
+        finally:
+            slot.is_blocked = False
+            self.release(slot)
+
+    async def restart(self, slot: Slot, command: HostCommand) -> None:
+        """Drain, lift a hold, start again whether or not there is work."""
+        slot.hold = None
+        slot.is_resting = False
+        slot.is_forced = True
+        if slot.live is not None:
+            await self.drain(slot, command, EndReason.DRAIN)
+        else:
+            await self._interrupt(slot)
+        self._keep(slot)
+
+    async def rest(self, slot: Slot, command: HostCommand) -> None:
+        """Drain, and start again only when something new arrives."""
+        slot.is_resting = True
+        slot.is_wanted = slot.is_forced = False
+        if slot.live is not None:
+            await self.drain(slot, command, EndReason.DRAIN)
+        else:
+            await self._interrupt(slot)
+
+    async def _end_keeper(self, slot: Slot) -> None:
+        while (keeper := slot.keeper) is not None:
+            if slot.live is not None:
+                await self.kill(slot)
+            else:
+                await self._interrupt(slot)
+            await asyncio.wait({keeper}, timeout=KEEPER_LOOK_S)
+
+    async def _interrupt(self, slot: Slot) -> None:
+        """End a wait for a place, the database or a backoff."""
+        keeper = slot.keeper
+        if keeper is not None and slot.live is None and slot.state in INTERRUPTIBLE:
+            keeper.cancel()
+            await asyncio.wait({keeper})
+
+
+def _idle_since(slot: Slot) -> float:
+    live = slot.live
+    return live.active_at if live is not None and live.phase is Phase.READY else float("inf")

@@ -1,0 +1,38 @@
+"""What the supervisor runs by: the loaded configuration as plain values, replaced as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from netclaw.core.settings import (
+    DaemonSettings,
+    SessionSettings,
+    StorageSettings,
+    SupervisionSettings,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One effective configuration.
+
+    `credentials` (provider name to secret) and `redactions` (exact secret values) travel to
+    session processes by message only; neither is ever logged, so they stay out of the repr.
+    """
+
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    supervision: SupervisionSettings = field(default_factory=SupervisionSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
+    session: SessionSettings = field(default_factory=SessionSettings)
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    redactions: tuple[str, ...] = field(default=(), repr=False)
+    degraded_reason: str = ""
+    """Why no turn can be answered; empty when a model is configured."""
+
+
+class LiveSettings:
+    """Holds the configuration in force; a reload replaces it and new starts see it."""
+
+    def __init__(self, initial: Settings) -> None:
+        self.current = initial

@@ -1,0 +1,228 @@
+"""One session inside the supervisor: who watches it, which process it has, what it waits for.
+
+A slot exists while its session has a process, a subscriber or a reason to wait; the database
+knows the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+
+from netclaw.core.errors import InvalidArgumentError, StorageError
+from netclaw.core.ids import SessionId
+from netclaw.core.session.outputs import NoticeOutput
+from netclaw.core.session.phase import Phase
+from netclaw.core.supervision import CrashRecord, after_progress
+from netclaw.ports.journal import Commit
+from netclaw.supervisor.fanout import SessionHub
+from netclaw.supervisor.live_session import LiveSession
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.start_gate import Urgency
+from netclaw.wire.convert import recorded_of
+from netclaw.wire.outputs import output_to_proto
+from netclaw.wire.replay import Replay, number_outputs
+from netclaw.wire.v1.common_pb2 import Output, OutputBatch
+
+ENDS_A_TURN = frozenset({"TurnRecorded", "TurnFailed"})
+
+
+class SlotState(StrEnum):
+    """What a session's process is doing, as far as it is the supervisor's business."""
+
+    PASSIVE = "passive"
+    QUEUED = "queued"
+    """Waits for a place, a permit or the database."""
+    STARTING = "starting"
+    LIVE = "live"
+    ENDING = "ending"
+    BACKOFF = "backoff"
+    """Waits after a crash (decision 4)."""
+
+
+class Hold(StrEnum):
+    """Why a session is not started, whatever waits for it."""
+
+    QUARANTINE = "quarantine"
+    """Crashed too often (decision 5)."""
+    START_KILLS_DAEMON = "start-kills-daemon"
+    """Its start was in progress at two deaths of the supervisor in a row."""
+
+
+HOLD_NOTICE = {
+    Hold.QUARANTINE: (
+        "This session crashed repeatedly and is quarantined. Your message is kept and will run"
+        " after `netclaw sessions restart`."
+    ),
+    Hold.START_KILLS_DAEMON: (
+        "This session is held, because the daemon died twice while starting it. Your message is"
+        " kept and will run after `netclaw sessions restart`."
+    ),
+}
+
+
+class Slot:
+    """The supervisor's side of one session; implements the live session's `Listener`."""
+
+    def __init__(
+        self, session_id: SessionId, services: Services, *, on_phase: Callable[[Slot], None]
+    ) -> None:
+        self.session_id = session_id
+        self.hub = SessionHub(self._on_interest)
+        self.live: LiveSession | None = None
+        self._state = SlotState.PASSIVE
+        self._state_waiters: list[asyncio.Future[None]] = []
+        self.hold: Hold | None = None
+        self.keeper: asyncio.Task[None] | None = None
+        self.urgency = Urgency.WORK
+        self.is_wanted = False
+        """Something was admitted since the keeper last looked."""
+        self.is_forced = False
+        """Start it even without runnable work (an operator's restart)."""
+        self.is_blocked = False
+        """A reset or delete is under way: no start."""
+        self.is_resting = False
+        """Stopped by the operator: what waits runs when something new arrives."""
+        self.is_told_to_leave = False
+        """Asked to passivate because somebody else needs its place."""
+        self.crashes = CrashRecord()
+        self.early_ends = 0
+        """Ends in a row that are no crash and yet were not asked for."""
+        self._services = services
+        self._on_phase_change = on_phase
+
+    @property
+    def state(self) -> SlotState:
+        """What its process is doing, as far as it is the supervisor's business."""
+        return self._state
+
+    @state.setter
+    def state(self, state: SlotState) -> None:
+        if state is not self._state:
+            self._state = state
+            waiters, self._state_waiters = self._state_waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def until_state(self, *wanted: SlotState) -> None:
+        """Return once the state is one of these."""
+        while self._state not in wanted:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._state_waiters.append(waiter)
+            await waiter
+
+    @property
+    def display_phase(self) -> str:
+        """The phase as people see it (protocol "Phase")."""
+        if self.hold is not None:
+            return "quarantined"
+        match self.state:
+            case SlotState.LIVE if self.live is not None:
+                return self.live.phase.value
+            case SlotState.STARTING:
+                return Phase.RECOVERING.value
+            case SlotState.ENDING:
+                return Phase.PASSIVATING.value
+            case SlotState.BACKOFF:
+                return "backoff"
+            case _:
+                return "passive"
+
+    @property
+    def pid(self) -> int:
+        """Process id of its live process, 0 without one."""
+        live = self.live
+        if live is None or live.process is None or not live.process.is_alive:
+            return 0
+        return live.process.pid
+
+    @property
+    def is_forgettable(self) -> bool:
+        """Whether nothing is lost when the slot is dropped."""
+        return (
+            self.keeper is None
+            and self.hold is None
+            and not self.is_blocked
+            and not self.is_resting
+            and not self.hub.has_subscribers
+            and not self.crashes.in_a_row
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its process could leave without disturbing anybody."""
+        live = self.live
+        return (
+            self.state is SlotState.LIVE
+            and live is not None
+            and live.phase is Phase.READY
+            and live.end_reason is None
+            and not live.is_sealed
+            and not self.is_told_to_leave
+        )
+
+    # Commits ------------------------------------------------------------------------------
+
+    def on_commit(self, commit: Commit) -> None:
+        """Publish what a commit releases and send it to the process, in commit order."""
+        live = self.live
+        outputs = None
+        if commit.append_id is not None and live is not None:
+            outputs = live.take_outputs(commit.append_id)
+        self._release(commit, outputs)
+        if live is not None:
+            live.forward(commit)
+        if commit.append_id is not None and commit.rows[-1].type in ENDS_A_TURN:
+            self.crashes = after_progress(self.crashes)
+        self.hub.head = commit.rows[-1].seq
+
+    def _release(self, commit: Commit, outputs: list[Output] | None) -> None:
+        if outputs is None:
+            outputs = self._replayed(commit)
+        if outputs:
+            number_outputs(outputs, tuple((row.seq, row.type) for row in commit.rows))
+            self.hub.publish(OutputBatch(outputs=outputs))
+
+    def _replayed(self, commit: Commit) -> list[Output]:
+        """What a commit shows that no live process handed outputs in for."""
+        if commit.append_id is None and not any(row.type in ENDS_A_TURN for row in commit.rows):
+            return []
+        replay = Replay(redact=self._services.redact)
+        return [
+            output_to_proto(output)
+            for row in commit.rows
+            for output in replay.feed(recorded_of(row))
+        ]
+
+    def notify(self, sentence: str, kind: str) -> None:
+        """Tell whoever watches, outside any turn."""
+        output = output_to_proto(NoticeOutput(sentence=sentence, kind=kind))
+        self.hub.publish(OutputBatch(outputs=[output]))
+
+    # Listener of the live session ---------------------------------------------------------
+
+    def on_output(self, batch: OutputBatch) -> None:
+        """Pass ephemeral outputs on."""
+        self.hub.publish(batch)
+
+    def on_phase(self, phase: Phase) -> None:
+        """Note that it is up, or idle."""
+        if self.state is SlotState.STARTING and phase is not Phase.RECOVERING:
+            self.state = SlotState.LIVE
+        if phase is not Phase.PASSIVATING:
+            self.is_told_to_leave = False
+        self._on_phase_change(self)
+
+    def on_storage_error(self, error: StorageError) -> None:
+        """Let starts wait until the database takes writes again."""
+        self._services.health.note(error)
+
+    async def on_ask(self, kind: str, payload: bytes) -> bytes:
+        """Answer a question of the process; none is known yet."""
+        raise InvalidArgumentError(f"The supervisor knows no question {kind!r} ({len(payload)} B).")
+
+    def _on_interest(self, interest: int) -> None:
+        if self.live is not None:
+            self.live.set_interest(interest)

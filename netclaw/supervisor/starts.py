@@ -1,0 +1,117 @@
+"""Starts one process of a session and gives it everything it needs in its Welcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+from netclaw.core.errors import NotFoundError
+from netclaw.core.ids import SessionId
+from netclaw.core.settings import SessionStorage
+from netclaw.ports.journal import StartPoint
+from netclaw.ports.spawner import Bootstrap
+from netclaw.supervisor.live_session import LiveSession
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.session_host import SessionHost
+from netclaw.supervisor.slot import Slot, SlotState
+from netclaw.wire.convert import row_to_proto
+from netclaw.wire.journal_codec import encode_settings
+from netclaw.wire.v1.session_host_pb2 import Welcome
+
+_log = logging.getLogger(__name__)
+
+
+class Starter:
+    """Spawns a process and reads its start point at the same time."""
+
+    def __init__(self, services: Services, host: SessionHost, host_socket: str) -> None:
+        self._services = services
+        self._host = host
+        self._host_socket = host_socket
+
+    def prepare(self, slot: Slot) -> LiveSession:
+        """Make the live session, so that commits from now on are kept for it."""
+        live = LiveSession(
+            slot.session_id,
+            store=self._services.store,
+            tasks=self._services.tasks,
+            listener=slot,
+            now_s=asyncio.get_running_loop().time(),
+        )
+        slot.live = live
+        slot.state = SlotState.STARTING
+        return live
+
+    async def start(self, slot: Slot, live: LiveSession) -> None:
+        """Spawn the process and queue its Welcome.
+
+        Raises a `NetclawError` when it cannot; then no process of it is left.
+        """
+        services = self._services
+        beginning = services.tasks.start(
+            services.store.begin_incarnation(slot.session_id, at=services.now_ms()),
+            name=f"start point of {slot.session_id}",
+        )
+        token = self._host.expect(live)
+        try:
+            storage = await self._storage(slot.session_id)
+            live.process = await services.spawner.spawn(
+                self._bootstrap(slot.session_id, token, storage)
+            )
+            point = await beginning
+        except BaseException:
+            self._host.forget(token)
+            beginning.cancel()
+            await self._undo(live)
+            raise
+        slot.hub.begin_incarnation(point.incarnation)
+        live.welcome(self._welcome(slot, point), point.record.head)
+        if live.end_reason is not None:
+            # Somebody wanted it dead before it was born.
+            live.process.kill()
+
+    async def _undo(self, live: LiveSession) -> None:
+        if live.process is not None:
+            live.process.kill()
+            await live.process.wait()
+
+    async def _storage(self, session_id: SessionId) -> SessionStorage:
+        record = await self._services.store.get_session(session_id)
+        if record is None:
+            raise NotFoundError(f"There is no session {session_id}.")
+        return self._services.envelopes.storage(session_id, record.storage_root)
+
+    def _bootstrap(self, session_id: SessionId, token: str, storage: SessionStorage) -> Bootstrap:
+        return Bootstrap(
+            session_id=session_id,
+            host_socket=self._host_socket,
+            token=token,
+            supervisor_pid=os.getpid(),
+            memory_mib=self._services.settings.current.session.limits.memory_mib,
+            log_path=str(Path(storage.logs) / "session.log"),
+        )
+
+    def _welcome(self, slot: Slot, point: StartPoint) -> Welcome:
+        settings = self._services.settings.current
+        storage = self._services.envelopes.storage(slot.session_id, point.record.storage_root)
+        welcome = Welcome(
+            session_id=slot.session_id,
+            incarnation=point.incarnation,
+            storage_home=storage.home,
+            storage_root=storage.root,
+            storage_tmp=storage.tmp,
+            settings=encode_settings(settings.session),
+            credentials=settings.credentials,
+            tail=[row_to_proto(row) for row in point.tail],
+            interest=slot.hub.interest,
+            generation=self._services.generation,
+            redactions=settings.redactions,
+            sandbox=self._services.sandbox_facts,
+        )
+        if point.snapshot is not None:
+            welcome.snapshot = point.snapshot.payload
+            welcome.snapshot_seq = point.snapshot.seq
+            welcome.snapshot_codec = point.snapshot.codec
+        return welcome
