@@ -22,7 +22,7 @@ class Bootstrap:
     supervisor_pid: int
     memory_mib: int
     log_path: str
-    """Where stack dumps of a hung process go (the session log's folder)."""
+    """The session's log file; a hung process appends the stacks of its threads to it."""
 
 
 class SessionProcess(Protocol):
