@@ -203,6 +203,13 @@ class Peer:
         )
         return response
 
+    async def check_storage(self) -> str:
+        """What the database's full integrity check says; empty when it is sound."""
+        answer = await self.admin.CheckStorage(
+            admin_pb2.CheckStorageRequest(), metadata=self._metadata
+        )
+        return "" if answer.ok else str(answer.detail)
+
     async def shutdown(self, *, is_restart: bool) -> None:
         """Ask the daemon to stop, or to restart in place."""
         await self.admin.Shutdown(

@@ -9,26 +9,15 @@ from pathlib import Path
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from grpc_status import rpc_status
 
 from netclaw.wire.v1 import gateway_pb2
 from tests.process.checks import check_journal, is_alive
+from tests.process.errors import code_of
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(90)
-
-
-def code_of(fault: grpc.aio.AioRpcError) -> str:
-    """The stable code of an error, from its ErrorInfo."""
-    status = rpc_status.from_call(fault)
-    assert status is not None, fault
-    info = error_details_pb2.ErrorInfo()
-    assert status.details[0].Unpack(info)
-    assert info.metadata["fix"]
-    return str(info.reason)
 
 
 @pytest.mark.requirement("daemon.restart-in-place")

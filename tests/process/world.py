@@ -70,6 +70,7 @@ class World:
         self._config = merge(FAST_CONFIG, config or {})
         self._has_model = has_model
         self._starts = 0
+        self._errors_folder = self.home.parent
 
     async def __aenter__(self) -> Self:
         await self.model.__aenter__()
@@ -86,6 +87,7 @@ class World:
             await self.process.wait()
         await self.model.__aexit__(None, None, None)
         shutil.rmtree(self.home, ignore_errors=True)
+        (self._errors_folder / f"{self.home.name}-stderr.txt").unlink(missing_ok=True)
 
     def write_config(self, config: dict[str, Any]) -> None:
         """Replace netclaw.json."""
@@ -107,7 +109,7 @@ class World:
     @property
     def log(self) -> str:
         """What the daemon wrote to its standard error."""
-        path = self.home / "stderr.txt"
+        path = self._errors_folder / f"{self.home.name}-stderr.txt"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def environment(self) -> dict[str, str]:
@@ -129,7 +131,8 @@ class World:
         return time.monotonic() - began
 
     async def _launch(self, environment: dict[str, str]) -> None:
-        with (self.home / "stderr.txt").open("ab") as errors:
+        path = self._errors_folder / f"{self.home.name}-stderr.txt"
+        with path.open("ab") as errors:
             self.process = await asyncio.create_subprocess_exec(
                 str(NETCLAWD),
                 env={**self.environment(), **environment},
