@@ -19,6 +19,8 @@ def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def fill(folder: Path) -> Path:
