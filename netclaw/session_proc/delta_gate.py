@@ -67,10 +67,6 @@ class DeltaGate:
 
     def flush(self) -> None:
         """Let go of what may leave now: at a tool call and at the end."""
-        self._cancel_timer()
-        self._size = 0
-        if self._stage is _Stage.CLOSED:
-            return
         outputs: list[Output] = []
         if self._thinking:
             outputs.append(
@@ -79,14 +75,14 @@ class DeltaGate:
                 )
             )
             self._thinking.clear()
-        if self._text and self._stage is _Stage.RELEASED:
+        if self._text and self._stage is _Stage.RELEASED and self._is_streaming_wanted:
             outputs.append(self._joined())
             self._text.clear()
+        if not self._text:
+            self._cancel_timer()
+            self._size = 0
         if outputs:
             self._emit(outputs)
-        if self._text and self._stage is _Stage.HELD and self._may_ask:
-            self._stage = _Stage.ASKED
-            self._ask()
 
     def release(self) -> None:
         """The OutputStarted is committed: everything held leaves, later deltas follow freely."""
@@ -98,15 +94,17 @@ class DeltaGate:
         """Other subscribers watch now; who came late gets the round's text from its start."""
         was_wanted = self._is_streaming_wanted
         self._interest = interest
-        if self._may_ask and not was_wanted and self._text:
+        if self._is_streaming_wanted and not was_wanted and self._text:
             if self._stage is _Stage.ASKED:
+                # The rules found nobody to release it to; now there is somebody.
                 self._stage = _Stage.HELD
-            self.flush()
+            self._on_due()
 
     def end(self) -> None:
         """The answer is complete: flush what may leave; text never announced stays."""
         # From here on no OutputStarted is worth asking for: see `remainder`.
         self._is_ended = True
+        self._cancel_timer()
         self.flush()
 
     def remainder(self) -> TextDelta | None:
@@ -125,10 +123,6 @@ class DeltaGate:
     def _is_streaming_wanted(self) -> bool:
         return OutputFilter.TEXT_STREAMING in self._interest
 
-    @property
-    def _may_ask(self) -> bool:
-        return self._is_streaming_wanted and not self._is_ended
-
     def _joined(self) -> TextDelta:
         return TextDelta(turn_id=self._turn_id, text="".join(self._text), round=self._round)
 
@@ -137,13 +131,19 @@ class DeltaGate:
             return
         self._size += len(text)
         if self._size >= self._tuning.output_flush_bytes:
-            self.flush()
+            self._on_due()
         elif self._timer is None:
-            self._timer = self._loop.call_later(self._tuning.output_flush_s, self._on_timer)
+            self._timer = self._loop.call_later(self._tuning.output_flush_s, self._on_due)
 
-    def _on_timer(self) -> None:
-        self._timer = None
+    def _on_due(self) -> None:
+        """The first delta has waited long enough: send it, or ask that it may be sent."""
+        self._cancel_timer()
+        self._size = 0
         self.flush()
+        is_held = bool(self._text) and self._stage is _Stage.HELD
+        if is_held and self._is_streaming_wanted and not self._is_ended:
+            self._stage = _Stage.ASKED
+            self._ask()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

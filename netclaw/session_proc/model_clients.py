@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from netclaw.core.settings import SessionSettings
 from netclaw.models.connections import ModelConnections
 from netclaw.models.factory import open_client
+from netclaw.models.retry import RetryPolicy
 from netclaw.ports.model import Credential, ModelClient
 
 
@@ -29,12 +30,16 @@ class ModelClients:
         """
         if self._usable is None:
             wanted = (self._settings.main_model, self._settings.fallback_model)
+            models = [model for model in wanted if model is not None]
             self._usable = tuple(
                 open_client(
-                    model, self._connections, credential=self._credentials.get(model.provider)
+                    model,
+                    self._connections,
+                    credential=self._credentials.get(model.provider),
+                    # Whoever can ask another model does not wait for this one to recover.
+                    policy=None if model is models[-1] else RetryPolicy(retries=0),
                 )
-                for model in wanted
-                if model is not None
+                for model in models
             )
         return self._usable
 

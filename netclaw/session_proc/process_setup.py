@@ -16,7 +16,6 @@ from netclaw.ports.spawner import Bootstrap
 from netclaw.session_proc.envelope import ensure_private_folder
 
 PROCESS_NAME = "netclaw-session"
-STACKS_FILE = "stacks.log"
 MEMORY_CHECK_CPU_S = 0.25
 """Processor time between two looks at the memory in use; an idle process is never looked at."""
 _MIB = 1024 * 1024
@@ -45,9 +44,9 @@ def set_up_process(bootstrap: Bootstrap) -> ProcessGuards | None:
     set_process_name(PROCESS_NAME)
     if not die_with_parent(bootstrap.supervisor_pid):
         return None
-    folder = Path(bootstrap.log_path)
-    ensure_private_folder(folder)
-    stacks = FileIO(os.open(folder / STACKS_FILE, _APPEND_FLAGS, 0o600), "a")
+    log = Path(bootstrap.log_path)
+    ensure_private_folder(log.parent)
+    stacks = FileIO(os.open(log, _APPEND_FLAGS, 0o600), "a")
     # Runs in the signal handler itself, in C: it answers even when the loop hangs.
     faulthandler.register(STACK_DUMP_SIGNAL, file=stacks, all_threads=True)
     watch_memory(bootstrap.memory_mib)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from netclaw.session_proc.envelope import ensure_private_folder
 
-LOG_FILE = "session.log"
 MAX_WAITING_LINES = 10_000
 """Lines kept for a disk that does not answer; more are dropped and counted."""
 
@@ -24,10 +23,10 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class SessionLog:
-    """Appends lines to `<folder>/session.log`, which it makes with its folder when needed."""
+    """Appends lines to one file, which it makes with its folder when there is something to say."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
         self._jobs: queue.Queue[Callable[[], str] | None] = queue.Queue(MAX_WAITING_LINES)
         self._thread: threading.Thread | None = None
         self.dropped = 0
@@ -62,8 +61,8 @@ class SessionLog:
                 if not lines:
                     continue
                 if descriptor < 0:
-                    ensure_private_folder(self._folder)
-                    descriptor = os.open(self._folder / LOG_FILE, _FLAGS, 0o600)
+                    ensure_private_folder(self._path.parent)
+                    descriptor = os.open(self._path, _FLAGS, 0o600)
                 os.write(descriptor, lines.encode("utf-8", "replace"))
             except Exception:  # noqa: BLE001 - whatever fails here, the session must go on
                 self.dropped += 1

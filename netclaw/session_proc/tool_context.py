@@ -50,6 +50,8 @@ class ToolContexts:
             facts=self.facts,
             redact=self._redact,
             on_item=on_item,
+            silence_s=self._settings.timeouts.tool_execution_s,
+            max_inline_chars=self._settings.tuning.max_inline_tool_result_chars,
         )
 
     def facts(self) -> SessionFacts:

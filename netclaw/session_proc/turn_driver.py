@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from netclaw.core.errors import ErrorCategory, NetclawError
 from netclaw.core.ids import DispatchToken, TurnId
-from netclaw.core.session.commands import FailRound, FinishRound, SessionCommand
+from netclaw.core.session.commands import FailRound, FinishReason, FinishRound, SessionCommand
 from netclaw.core.session.outputs import Output, OutputFilter
 from netclaw.core.session.outputs import TextDelta as TextDeltaOutput
 from netclaw.core.settings import SessionTuning, TurnTimeouts
@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 NO_MODEL = (
     "No usable model is configured. Configure one with `netclaw init`, then send the message again."
 )
+
+_CUT = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 Poster = Callable[[SessionCommand, Callable[[], TextDeltaOutput | None] | None], None]
 """Posts a command, with the streamed text that goes out beside its record."""
@@ -189,7 +191,11 @@ class TurnDriver:
     def _report(self, call: _Call, finished: port.Finished) -> None:
         call.is_reported = True
         call.watch.stop()
-        call.gate.end()
+        if finished.finish in _CUT:
+            # Nothing of a reply that was cut may still leave (decision 25).
+            call.gate.close()
+        else:
+            call.gate.end()
         self._post(
             FinishRound(
                 token=call.token,

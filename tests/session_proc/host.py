@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 import grpc
@@ -39,6 +40,13 @@ from netclaw.wire.v1.session_host_pb2 import (
 from tests.session_proc.journal import SESSION, MemoryJournal, RefusedError, StaleError
 
 TOKEN = "one-time-token"
+
+
+class Crash(Enum):
+    """Where a process dies around one of its appends."""
+
+    BEFORE_COMMIT = "before commit"
+    AFTER_COMMIT = "after commit"
 
 
 @dataclass(slots=True)
@@ -76,6 +84,8 @@ class ScriptedHost:
         self.redactions: tuple[str, ...] = ()
         self.fail_append: Callable[[Append], AppendFailed | None] = lambda _append: None
         self.before_append: Callable[[Append], None] = lambda _append: None
+        self.crash_at: tuple[int, Crash] | None = None
+        """Number of the append (from 1, over all processes) and how its process dies there."""
         self.before_welcome: Callable[[], None] = lambda: None
         self.hold_appends = asyncio.Event()
         self.hold_appends.set()
@@ -93,7 +103,7 @@ class ScriptedHost:
             token=TOKEN,
             supervisor_pid=os.getpid() if supervisor_pid is None else supervisor_pid,
             memory_mib=memory_mib,
-            log_path=str(self.folder / "root" / "logs"),
+            log_path=str(self.folder / "root" / "logs" / "session.log"),
         )
 
     def admit(self, text: str, *, sender: str = "me") -> str:
@@ -119,6 +129,10 @@ class ScriptedHost:
     def ping(self, number: int) -> None:
         """Ask for a sign of life."""
         self.send(ToSession(ping=Ping(number=number)))
+
+    def acknowledge_tree(self, call_id: str) -> None:
+        """Acknowledge a tool's tree by hand."""
+        self.send(ToSession(tool_tree_ack=ToolTreeAck(call_id=call_id)))
 
     def cut(self) -> None:
         """End the stream."""
@@ -206,11 +220,16 @@ class ScriptedHost:
             case "failing":
                 seen.failing.append(frame.failing)
             case "tool_tree" if frame.tool_tree.opened and self.acks_trees:
-                ack = ToolTreeAck(call_id=frame.tool_tree.call_id)
-                self.send(ToSession(tool_tree_ack=ack))
+                self.acknowledge_tree(frame.tool_tree.call_id)
         await self._notify()
 
     def _append(self, append: Append) -> None:
+        crash = None
+        if self.crash_at is not None and self.crash_at[0] == len(self.seen.appends):
+            crash = self.crash_at[1]
+        if crash is Crash.BEFORE_COMMIT:
+            self.cut()
+            return
         self.before_append(append)
         failed = self.fail_append(append)
         if failed is not None:
@@ -226,8 +245,11 @@ class ScriptedHost:
             stale = AppendFailed(append_id=append.append_id, code="stale_incarnation")
             self.send(ToSession(append_failed=stale))
         else:
-            self.send(ToSession(committed=Committed(append_id=append.append_id, rows=rows)))
             self.seen.outputs.extend(append.outputs)
+            if crash is Crash.AFTER_COMMIT:
+                self.cut()
+                return
+            self.send(ToSession(committed=Committed(append_id=append.append_id, rows=rows)))
 
     async def _drain(self, context: grpc.aio.ServicerContext[ToHost, bytes]) -> None:
         while (frame := await self._out.get()) is not None:
