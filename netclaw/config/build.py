@@ -47,6 +47,9 @@ LEGACY_TURN_TIMEOUT = 180
 DEFAULT_TOKEN_GAP = 600
 MIN_REDACTED_LENGTH = 6
 """Shorter secrets would blacken ordinary words."""
+CLI_KILL_S = 45.0
+CLI_KILL_MARGIN_S = 15.0
+"""Stop budgets nest (decision 9): the command line kills only after the daemon's own limit."""
 PINGS_PER_LIVENESS = 3
 NOT_CONFIGURED = (
     "No model is configured. Configure one with `netclaw init`, then `netclaw daemon restart`."
@@ -81,6 +84,7 @@ def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig
             start_concurrency=config.daemon.start_concurrency,
             drain_s=config.daemon.drain_seconds,
             shutdown_s=config.daemon.shutdown_seconds,
+            cli_kill_s=max(CLI_KILL_S, config.daemon.shutdown_seconds + CLI_KILL_MARGIN_S),
         ),
         supervision=SupervisionSettings(
             backoff_s=config.supervision.backoff_seconds,

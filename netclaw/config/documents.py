@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -115,9 +116,27 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+_held = threading.local()
+"""Folders this thread is editing, because a lock of our own would keep us out as well."""
+
+
 @contextmanager
 def editing(home: Home) -> Iterator[None]:
-    """Exclude other writers of this home's configuration while a change is made."""
+    """Exclude other writers of this home's configuration while a change is made; may nest."""
+    held: set[Path] = _held.__dict__.setdefault("folders", set())
+    if home.config_dir in held:
+        yield
+        return
+    with _locked(home):
+        held.add(home.config_dir)
+        try:
+            yield
+        finally:
+            held.discard(home.config_dir)
+
+
+@contextmanager
+def _locked(home: Home) -> Iterator[None]:
     make_private_folder(home.config_dir)
     path = home.config_dir / ".lock"
     try:

@@ -1,0 +1,94 @@
+"""What every command is given: environment, home, and where its words go."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from netclaw.config.home import Home
+
+JsonValue = dict[str, "JsonValue"] | list["JsonValue"] | str | int | float | bool | None
+JsonRow = dict[str, JsonValue]
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+def compact(row: Mapping[str, JsonValue]) -> JsonRow:
+    """The row without its nulls: an absent value is left out."""
+    return {key: value for key, value in row.items() if value is not None}
+
+
+@dataclass
+class App:
+    """One run of the command line."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    is_json: bool = False
+    command: str = ""
+    """The words of the command, for errors: `sessions show`."""
+
+    @property
+    def home(self) -> Home:
+        """The home of this run."""
+        from netclaw.config.home import find_home
+
+        return find_home(self.environ)
+
+    def emit(self, value: JsonValue) -> None:
+        """Write one JSON value on standard output."""
+        text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    def say(self, line: str = "") -> None:
+        """Write a line for a person on standard output."""
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+    def note(self, line: str) -> None:
+        """Write a line beside the result: progress and remarks go to standard error."""
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def has_colours(self, stream: int = 1) -> bool:
+        """Whether file descriptor `stream` is a terminal that wants colours."""
+        return (
+            os.isatty(stream)
+            and not self.environ.get("NO_COLOR")
+            and self.environ.get("TERM") != "dumb"
+        )
+
+    def style(self, text: str, *names: str) -> str:
+        """The text in colour on a terminal, as it is elsewhere."""
+        if not self.has_colours():
+            return text
+        return f"\033[{';'.join(_STYLES[name] for name in names)}m{text}\033[0m"
+
+    def table(self, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Write aligned columns; the last one is not padded."""
+        lines = [[printable(cell) for cell in row] for row in rows]
+        head = [name.upper() for name in header]
+        widths = [
+            max(len(head[at]), *(len(row[at]) for row in lines), 0) for at in range(len(head))
+        ]
+        self.say(self.style(_columns(head, widths), "bold"))
+        for row in lines:
+            self.say(_columns(row, widths))
+
+
+def _columns(cells: list[str], widths: list[int]) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join(padded).rstrip()
+
+
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    """Text from elsewhere without what could steer a terminal."""
+    if text.isprintable():
+        return text
+    kept = "\n\t" if keep_lines else ""
+    return "".join(char if char.isprintable() or char in kept else "\ufffd" for char in text)

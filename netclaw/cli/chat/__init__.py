@@ -1,0 +1,1 @@
+"""Conversations in the terminal: one message (headless) or with a person (interactive)."""

@@ -1,0 +1,259 @@
+"""`netclaw chat -p`: one message, its turn, and an exit code a script can rely on."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from netclaw.cli.app import App, JsonRow, compact
+from netclaw.cli.chat.feed import SessionFeed
+from netclaw.cli.chat.printer import PlainPrinter
+from netclaw.cli.chat.turns import Failure, TurnFollower
+from netclaw.cli.client import DaemonClient
+from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, error_row, print_failure
+from netclaw.core.errors import (
+    CATEGORY_CODES,
+    ERROR_CLASSES,
+    DaemonDownError,
+    DeliveryUnconfirmedError,
+    ErrorCategory,
+    InvalidArgumentError,
+    NetclawError,
+    QuarantinedError,
+    TooLargeError,
+)
+from netclaw.core.ids import parse_session_id
+
+if TYPE_CHECKING:
+    from netclaw.wire.v1 import gateway_pb2
+
+MAX_TEXT_BYTES = 1024 * 1024
+FILTER_BITS = 1 | 2 | 8 | 16 | 32
+"""Text, deltas, tool calls, usage and files; thinking goes to logs alone."""
+STOP_TIMEOUT_S = 2.0
+IDLE_PHASES = ("passive", "ready", "recovering", "passivating")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What to send: `message_id` makes a resend safe; empty means that one is made up."""
+
+    text: str
+    resume: str = ""
+    message_id: str = ""
+    is_to_channel: bool = False
+
+
+def check_text(text: str) -> None:
+    """Refuse what the daemon would refuse anyway, before it travels."""
+    if not text.strip():
+        raise InvalidArgumentError("The message is empty.", fix="Pass some text after -p.")
+    size = len(text.encode())
+    if size > MAX_TEXT_BYTES:
+        raise TooLargeError(f"The message has {size} bytes; the limit is {MAX_TEXT_BYTES}.")
+
+
+def local_sender_id() -> str:
+    """The name of the person at this terminal."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+class HeadlessChat:
+    """Sends one message and follows it to its answer."""
+
+    def __init__(self, app: App, message: Message) -> None:
+        self._app = app
+        self._message = message
+        self._message_id = message.message_id or f"cli-{secrets.token_hex(8)}"
+        self._follower = TurnFollower()
+        self._printer = PlainPrinter(app)
+        self._session_id = ""
+        self._sent_at = 0.0
+        self._first_text_at = 0.0
+        self._input_id = ""
+
+    def run(self) -> int:
+        """The whole run; returns the exit code. Raises what prevented an answer."""
+        check_text(self._message.text)
+        if self._message.resume:
+            parse_session_id(self._message.resume)
+        home = self._app.home
+        client = DaemonClient(home)
+        feed: SessionFeed | None = None
+        try:
+            row = self._ensure(client)
+            self._session_id = row.id
+            feed = SessionFeed(
+                client,
+                home,
+                row.id,
+                filter_bits=FILTER_BITS,
+                after_seq=row.head_seq,
+                tell=self._app.note,
+            )
+            admitted = self._send(client, row)
+            if admitted.duplicate:
+                feed.restart_from(max(admitted.seq - 1, 0))
+            # Until others' messages are out of the way, nobody knows whose text this is.
+            is_alone = row.phase in IDLE_PHASES and not row.pending_inputs
+            self._follow(feed, is_live=is_alone and not admitted.duplicate)
+            return self._finish()
+        except KeyboardInterrupt:
+            self._stop_turn(home_client=client)
+            raise
+        finally:
+            if feed is not None:
+                feed.close()
+            else:
+                client.__exit__(None, None, None)
+
+    def _ensure(self, client: DaemonClient) -> gateway_pb2.SessionRow:
+        from netclaw.wire.v1 import gateway_pb2 as pb
+
+        made = client.call(
+            client.gateway.EnsureSession, pb.EnsureSessionRequest(session_id=self._message.resume)
+        )
+        found = client.call(
+            client.gateway.GetSession, pb.GetSessionRequest(session_id=made.session_id)
+        )
+        return found.row
+
+    def _send(
+        self, client: DaemonClient, row: gateway_pb2.SessionRow
+    ) -> gateway_pb2.SendUserMessageResponse:
+        from netclaw.wire.v1 import gateway_pb2 as pb
+        from netclaw.wire.v1.common_pb2 import DeliveryTarget, Sender
+
+        targets = []
+        if self._message.is_to_channel:
+            if row.channel == "cli":
+                raise InvalidArgumentError(
+                    f"The session {row.id} is bound to no channel.", fix="Leave --to-channel out."
+                )
+            targets = [DeliveryTarget(channel=row.channel, address=row.id)]
+        request = pb.SendUserMessageRequest(
+            session_id=row.id,
+            text=self._message.text,
+            sender=Sender(
+                sender_id=local_sender_id(), source_kind="cli", authenticity="LocalProcess"
+            ),
+            source_message_id=self._message_id,
+            delivery_targets=targets,
+        )
+        self._sent_at = time.monotonic()
+        try:
+            admitted = client.call(client.gateway.SendUserMessage, request, is_send=True)
+        except DeliveryUnconfirmedError as error:
+            raise self._unconfirmed(error) from None
+        self._input_id = admitted.input_id
+        self._follower.expect(admitted.input_id)
+        if admitted.notice:
+            self._app.note(f"[notice] {admitted.notice}")
+            self._check_quarantine(client, admitted.notice)
+        return admitted
+
+    def _check_quarantine(self, client: DaemonClient, notice: str) -> None:
+        """A quarantined session keeps the message and does not run it: nothing to wait for."""
+        from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
+
+        found = client.call(
+            client.gateway.GetSession, GetSessionRequest(session_id=self._session_id)
+        )
+        if found.row.quarantined:
+            raise QuarantinedError(
+                notice, fix=f"Run `netclaw sessions restart {self._session_id}`; the message waits."
+            )
+
+    def _unconfirmed(self, error: DeliveryUnconfirmedError) -> DeliveryUnconfirmedError:
+        resume = f"--resume {self._session_id} --message-id {self._message_id}"
+        return DeliveryUnconfirmedError(
+            f"Delivery unconfirmed: {error.sentence}",
+            fix=f"Look it up with `netclaw ledger {self._session_id}`;"
+            f" `netclaw chat -p ... {resume}` sends it again without doubling it.",
+        )
+
+    def _follow(self, feed: SessionFeed, *, is_live: bool) -> None:
+        held = []
+        try:
+            for output in feed:
+                self._follower.feed(output)
+                if output.type in ("text_delta", "text") and not self._first_text_at:
+                    self._first_text_at = time.monotonic()
+                if not self._app.is_json:
+                    if is_live:
+                        self._printer.show(output)
+                    else:
+                        held.append(output)
+                if self._follower.is_done:
+                    break
+        except DaemonDownError as error:
+            raise self._admitted_only(error) from None
+        mine = {turn.turn_id for turn in self._follower.mine}
+        for output in held:
+            if output.turn_id in mine and output.type != "text_delta":
+                self._printer.show(output)
+        self._printer.end()
+
+    def _admitted_only(self, error: NetclawError) -> NetclawError:
+        return DaemonDownError(
+            f"The message is admitted (input {self._input_id}) and will be answered, but the"
+            f" daemon is gone: {error.sentence}",
+            fix="Run `netclaw daemon start`, then read the answer with"
+            f" `netclaw sessions history {self._session_id}`.",
+        )
+
+    def _stop_turn(self, *, home_client: DaemonClient) -> None:
+        """Ctrl-C: the turn that nobody waits for any more ends at its next safe point."""
+        if not self._input_id:
+            return
+        from netclaw.wire.v1.gateway_pb2 import StopTurnRequest
+
+        try:
+            home_client.call(
+                home_client.gateway.StopTurn,
+                StopTurnRequest(session_id=self._session_id),
+                timeout_s=STOP_TIMEOUT_S,
+            )
+        except (NetclawError, ValueError):  # ValueError: the channel was closed meanwhile
+            return
+
+    def _finish(self) -> int:
+        failed = self._follower.mine[-1]
+        failure = failed.failure
+        if failed.outcome == "failed" and failure is None:
+            failure = Failure("Internal", "The turn failed; the person was told before.", "")
+        error = _as_error(failure) if failure is not None and failed.outcome == "failed" else None
+        if error is not None and failure is not None:
+            print_failure(self._app.command, error.sentence, error.fix, error.reference)
+        if self._app.is_json:
+            self._app.emit(self._row(error, failure.category if failure else ""))
+        return EXIT_OK if error is None else EXIT_FAILURE
+
+    def _row(self, error: NetclawError | None, category: str) -> JsonRow:
+        now = time.monotonic()
+        first = self._first_text_at
+        return compact(
+            self._follower.result(self._session_id)
+            | {
+                "inputId": self._input_id,
+                "ttftMs": round((first - self._sent_at) * 1000, 1) if first else None,
+                "totalMs": round((now - self._sent_at) * 1000, 1),
+                "error": error_row(error, category=category) if error is not None else None,
+            }
+        )
+
+
+def _as_error(failure: Failure) -> NetclawError:
+    """A failed turn as an error with the stable code of its category."""
+    try:
+        code = CATEGORY_CODES[ErrorCategory(failure.category)]
+        return ERROR_CLASSES[code](failure.sentence, reference=failure.reference)
+    except (ValueError, KeyError, TypeError):
+        return NetclawError(failure.sentence, reference=failure.reference)

@@ -1,0 +1,166 @@
+"""Follows the turns of a session and finds the one that answers a given input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from netclaw.cli.app import JsonRow, compact
+from netclaw.cli.rows import parsed, usage_row
+
+if TYPE_CHECKING:
+    from netclaw.wire.v1.common_pb2 import Output, Usage
+
+
+@dataclass(slots=True)
+class Call:
+    """One tool call and, later, its result."""
+
+    call_id: str
+    name: str
+    arguments: str
+    outcome: str = ""
+    result: str = ""
+
+    def row(self) -> JsonRow:
+        """As `chat -p --json` shows it."""
+        return compact(
+            {
+                "callId": self.call_id,
+                "toolName": self.name,
+                "arguments": parsed(self.arguments),
+                "outcome": self.outcome or None,
+                "result": self.result if self.outcome else None,
+            }
+        )
+
+
+@dataclass(slots=True)
+class Failure:
+    """Why a turn failed."""
+
+    category: str
+    sentence: str
+    reference: str
+
+
+@dataclass(slots=True)
+class Turn:
+    """What is known of one turn."""
+
+    turn_id: str
+    texts: dict[int, str] = field(default_factory=dict)
+    """Final text by round; the last one is the answer."""
+    calls: dict[str, Call] = field(default_factory=dict)
+    usage: Usage | None = None
+    failure: Failure | None = None
+    outcome: str = ""
+
+    @property
+    def response(self) -> str:
+        """The answer: the text of the last round that had one."""
+        return self.texts[max(self.texts)] if self.texts else ""
+
+
+class TurnFollower:
+    """Feeds on outputs until the input's turn is over.
+
+    A turn that still has open child runs is not the end: the turn that reports none is (S0). Turns
+    of other inputs are followed too, because only its end says which inputs a turn took.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Turn] = {}
+        self._input_id = ""
+        self._mine: list[Turn] = []
+        self._completed: list[tuple[Turn, frozenset[str], bool]] = []
+        self.is_done = False
+
+    def expect(self, input_id: str) -> None:
+        """Name the input whose turn is wanted; completed turns seen before count."""
+        self._input_id = input_id
+        completed, self._completed = self._completed, []
+        for turn, inputs, has_runs in completed:
+            self._complete(turn, inputs, has_runs=has_runs)
+
+    @property
+    def mine(self) -> list[Turn]:
+        """The input's turn, and those that its child runs led to."""
+        return self._mine
+
+    def turn(self, turn_id: str) -> Turn:
+        """The turn of an id, made at its first output."""
+        return self._turns.setdefault(turn_id, Turn(turn_id))
+
+    def feed(self, output: Output) -> None:
+        """Take one output in."""
+        if not output.turn_id:
+            if output.type == "error":
+                self._session_error(output)
+            return
+        turn = self.turn(output.turn_id)
+        match output.type:
+            case "text":
+                turn.texts[output.round] = output.text
+            case "tool_call":
+                turn.calls[output.call_id] = Call(
+                    output.call_id, output.tool_name, output.arguments
+                )
+            case "tool_result":
+                call = turn.calls.setdefault(
+                    output.call_id, Call(output.call_id, output.tool_name, "")
+                )
+                call.outcome, call.result = output.outcome, output.text
+            case "usage":
+                turn.usage = output.usage
+            case "error":
+                turn.failure = Failure(output.category, output.text, output.reference)
+            case "turn_completed":
+                turn.outcome = output.outcome or "failed"
+                inputs = frozenset(output.input_ids)
+                self._complete(turn, inputs, has_runs=bool(output.open_child_runs))
+
+    def _session_error(self, output: Output) -> None:
+        """An error without a turn that names the input ends the wait as well."""
+        if self._input_id and self._input_id in output.input_ids:
+            turn = Turn("", failure=Failure(output.category, output.text, output.reference))
+            turn.outcome = "failed"
+            self._mine.append(turn)
+            self.is_done = True
+
+    def _complete(self, turn: Turn, inputs: frozenset[str], *, has_runs: bool) -> None:
+        if not self._input_id:
+            self._completed.append((turn, inputs, has_runs))
+            return
+        if self._input_id in inputs or self._mine:
+            self._mine.append(turn)
+            # A follow-up that failed closes the run (surface, headless rules).
+            self.is_done = not has_runs or turn.outcome == "failed"
+
+    def result(self, session_id: str) -> JsonRow:
+        """The turn as `chat -p --json` shows it, without times and error."""
+        turns = self._mine
+        calls = [call.row() for turn in turns for call in turn.calls.values()]
+        answered = [turn.response for turn in turns if turn.response]
+        return compact(
+            {
+                "sessionId": session_id,
+                "turnId": (turns[0].turn_id or None) if turns else None,
+                "response": answered[-1] if answered else "",
+                "outcome": turns[-1].outcome if turns else None,
+                "toolCalls": list(calls),
+                "usage": self._usage(),
+            }
+        )
+
+    def _usage(self) -> JsonRow | None:
+        found = [turn.usage for turn in self._mine if turn.usage is not None]
+        if not found:
+            return None
+        total = type(found[0])()
+        for usage in found:
+            total.input_tokens += usage.input_tokens
+            total.output_tokens += usage.output_tokens
+            total.cached_input_tokens += usage.cached_input_tokens
+            total.reasoning_tokens += usage.reasoning_tokens
+        return usage_row(total)

@@ -1,0 +1,252 @@
+"""`netclaw sessions`: list, read and steer sessions."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from netclaw.cli.app import App, JsonRow, JsonValue, printable
+from netclaw.cli.client import DaemonClient, UnaryCall
+from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.rows import (
+    detail_row,
+    history_row,
+    journal_row,
+    session_row,
+    when,
+)
+from netclaw.cli.words import ago, count, shorten
+from netclaw.core.errors import InvalidArgumentError
+from netclaw.core.ids import parse_session_id
+
+if TYPE_CHECKING:
+    from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
+
+_HERE = "netclaw.cli.commands.sessions"
+_STEER = "netclaw.cli.commands.session_steering"
+_WATCH = "netclaw.cli.commands.session_watch"
+PAGE = 1000
+STEER_TIMEOUT_S = 90.0
+"""Draining a session takes up to its budget, and 18 s more with a child run."""
+
+sessions = LazyGroup(
+    "sessions",
+    {
+        "list": Entry(f"{_HERE}:list_sessions", "List all sessions."),
+        "show": Entry(f"{_HERE}:show", "Show one session: process, storage, tokens, open work."),
+        "history": Entry(f"{_HERE}:history", "Read the conversation."),
+        "journal": Entry(f"{_HERE}:journal", "Read the journal as it is stored."),
+        "attach": Entry(f"{_WATCH}:attach", "Watch a session live."),
+        "inject": Entry(f"{_WATCH}:inject", "Deliver a message as an adapter would."),
+        "stop": Entry(f"{_STEER}:stop", "End its process gracefully; the next message wakes it."),
+        "restart": Entry(f"{_STEER}:restart", "Drain and start it again; lifts a quarantine."),
+        "kill": Entry(f"{_STEER}:kill", "Kill its process at once; open work is taken up again."),
+        "compact": Entry(f"{_STEER}:compact_session", "Shorten its history now."),
+        "reset": Entry(f"{_STEER}:reset", "Begin a new life: empty history, files stay."),
+        "delete": Entry(f"{_STEER}:delete", "Remove it; its files move to the trash."),
+    },
+    default="list",
+    summary="List, read, watch and steer sessions. Without a further word it lists them.",
+    examples=(
+        "netclaw sessions",
+        "netclaw sessions show cli/abcdefghij --json",
+        "netclaw sessions attach notes --filter text,tool-calls",
+        "netclaw sessions kill notes",
+    ),
+)
+
+session_id = click.argument("session_id", metavar="ID")
+
+
+def steer(
+    app: App,
+    identifier: str,
+    method: str,
+    *,
+    timeout_s: float = STEER_TIMEOUT_S,
+) -> gateway_pb2.SessionRow:
+    """Call one of the operator's methods that take a session and return its row."""
+    parse_session_id(identifier)
+    with DaemonClient(app.home) as client:
+        from netclaw.wire.v1.admin_pb2 import SessionRef
+
+        call: UnaryCall[admin_pb2.SessionRef, gateway_pb2.SessionRow] = getattr(
+            client.admin, method
+        )
+        return client.call(call, SessionRef(session_id=identifier), timeout_s=timeout_s)
+
+
+@command("list", examples=("netclaw sessions list", "netclaw sessions list --json"))
+def list_sessions(app: App) -> None:
+    """List all sessions with their phase and process."""
+    rows = _all_rows(app)
+    if app.is_json:
+        app.emit([session_row(row) for row in rows])
+        return
+    if not rows:
+        app.say("no sessions yet; begin one with `netclaw chat`")
+        return
+    app.table(
+        ("id", "title", "channel", "audience", "phase", "pid", "turns", "waiting", "last active"),
+        (
+            (
+                row.id,
+                shorten(row.title, 40),
+                row.channel,
+                row.audience,
+                row.phase,
+                str(row.pid or "-"),
+                count(row.turns),
+                str(row.pending_inputs),
+                ago(row.last_activity_at_ms),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _all_rows(app: App) -> list[gateway_pb2.SessionRow]:
+    rows: list[gateway_pb2.SessionRow] = []
+    with DaemonClient(app.home) as client:
+        from netclaw.wire.v1.gateway_pb2 import ListSessionsRequest
+
+        while True:
+            after = rows[-1].id if rows else ""
+            request = ListSessionsRequest(limit=PAGE, after_id=after)
+            page = client.call(client.gateway.ListSessions, request).sessions
+            rows.extend(page)
+            if len(page) < PAGE:
+                return rows
+
+
+@command("show", examples=("netclaw sessions show notes", "netclaw sessions show notes --json"))
+@session_id
+def show(app: App, *, session_id: str) -> None:
+    """Show one session: its process, where its files are, its tokens, its open work."""
+    parse_session_id(session_id)
+    with DaemonClient(app.home) as client:
+        from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
+
+        detail = client.call(client.gateway.GetSession, GetSessionRequest(session_id=session_id))
+    row = detail_row(detail)
+    if app.is_json:
+        app.emit(row)
+        return
+    _print_fields(app, row, 0)
+
+
+def _print_fields(app: App, row: JsonRow, indent: int) -> None:
+    for key, value in row.items():
+        if isinstance(value, dict):
+            app.say(f"{' ' * indent}{key}")
+            _print_fields(app, value, indent + 2)
+        elif value not in ("", []):
+            app.say(f"{' ' * indent}{key:<18}{printable(_field(value))}")
+
+
+def _field(value: JsonValue) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+@command(
+    "history", examples=("netclaw sessions history notes", "netclaw sessions history notes --json")
+)
+@session_id
+@click.option("--limit", type=click.IntRange(0), default=0, help="Only the newest so many.")
+def history(app: App, *, session_id: str, limit: int) -> None:
+    """Read the conversation as the model sees it: messages, tool calls, results."""
+    parse_session_id(session_id)
+    with DaemonClient(app.home) as client:
+        from netclaw.wire.v1.gateway_pb2 import GetHistoryRequest
+
+        request = GetHistoryRequest(session_id=session_id, limit=limit)
+        items = client.call(client.gateway.GetHistory, request).items
+    if app.is_json:
+        app.emit([history_row(item) for item in items])
+        return
+    for item in items:
+        _print_item(app, item)
+
+
+_ROLE_STYLE = {"user": "cyan", "assistant": "green", "tool": "dim", "note": "yellow"}
+
+
+def _print_item(app: App, item: gateway_pb2.HistoryItem) -> None:
+    who = f"{item.role} ({item.sender})" if item.sender else item.role
+    at = when(item.at_ms) or ""
+    app.say(app.style(f"{printable(who)}  {at}".rstrip(), _ROLE_STYLE.get(item.role, "bold")))
+    if item.text:
+        app.say(_indented(printable(item.text, keep_lines=True)))
+    for call in item.tool_calls:
+        app.say(
+            _indented(printable(f"[tool:call] {call.tool_name} {shorten(call.arguments, 200)}"))
+        )
+    app.say()
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+@command(
+    "journal",
+    examples=(
+        "netclaw sessions journal notes",
+        "netclaw sessions journal notes --since 120 --json",
+        "netclaw sessions journal notes | grep ToolBatchStarted",
+    ),
+)
+@session_id
+@click.option("--since", type=click.IntRange(0), default=0, help="Only rows after this seq.")
+def journal(app: App, *, session_id: str, since: int) -> None:
+    """Read the journal as it is stored.
+
+    Prints JSON lines with --json or when the output is no terminal.
+    """
+    parse_session_id(session_id)
+    is_lines = app.is_json or not sys.stdout.isatty()
+    with DaemonClient(app.home) as client:
+        from netclaw.wire.v1.admin_pb2 import ReadJournalRequest
+
+        request = ReadJournalRequest(session_id=session_id, since_seq=since)
+        for row in client.stream(client.admin.ReadJournal, request):
+            if is_lines:
+                app.emit(journal_row(row))
+            else:
+                _print_journal_row(app, row)
+
+
+def _print_journal_row(app: App, row: common_pb2.JournalRow) -> None:
+    payload = shorten(row.payload.decode("utf-8", "replace"), 160)
+    head = app.style(f"{row.seq:>6}  {when(row.at_ms) or '':<24}  {row.type:<18}", "bold")
+    app.say(f"{head}  {printable(payload)}")
+
+
+def parse_filter(text: str) -> int:
+    """The filter bits of `--filter`. Raises `InvalidArgumentError`."""
+    bits = 0
+    for word in text.split(","):
+        bit = FILTER_WORDS.get(word.strip().lower())
+        if bit is None:
+            raise InvalidArgumentError(
+                f"{word.strip()!r} is no filter.", fix=f"Use some of {','.join(FILTER_WORDS)}."
+            )
+        bits |= bit
+    return bits
+
+
+FILTER_WORDS = {
+    "text": 1,
+    "text-streaming": 2,
+    "thinking": 4,
+    "tool-calls": 8,
+    "usage": 16,
+    "files": 32,
+    "processing-state": 64,
+}

@@ -1,0 +1,135 @@
+"""`netclaw status`: the one look at everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from netclaw.cli.app import App, JsonRow, compact
+from netclaw.cli.client import DaemonClient
+from netclaw.cli.command import command
+from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
+from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
+from netclaw.cli.rows import daemon_row
+from netclaw.cli.words import count, duration, size
+from netclaw.core.errors import DaemonDownError
+
+if TYPE_CHECKING:
+    from netclaw.config.home import Home
+    from netclaw.wire.v1 import admin_pb2
+
+HEALTHY, DEGRADED, DOWN = "healthy", "degraded", "down"
+_EXIT = {HEALTHY: EXIT_OK, DEGRADED: EXIT_USAGE, DOWN: EXIT_FAILURE}
+_COLOUR = {HEALTHY: "green", DEGRADED: "yellow", DOWN: "red"}
+_GOOD_STORAGE = ("", "ok")
+
+
+@command("status", examples=("netclaw status", "netclaw status --json"))
+def status(app: App) -> int:
+    """Say how netclaw is doing. Exit code 0: healthy, 2: degraded, 1: down."""
+    home = app.home
+    try:
+        with DaemonClient(home) as client:
+            from netclaw.wire.v1.admin_pb2 import StatusRequest
+
+            found = client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
+    except DaemonDownError as error:
+        if app.is_json:
+            app.emit({"overall": DOWN, "daemon": {"state": "stopped"}, "home": str(home.root)})
+        else:
+            app.say(f"netclaw is {app.style(DOWN, 'red', 'bold')}: {error.sentence}")
+            app.note(f"  fix: {error.fix}")
+        return EXIT_FAILURE
+    overall, reasons = judge(found)
+    if app.is_json:
+        app.emit(_row(home, found, overall, reasons))
+    else:
+        _show(app, home, found, overall, reasons)
+    return _EXIT[overall]
+
+
+def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
+    """The overall word and why it is not `healthy`."""
+    reasons = []
+    if found.degraded_reason:
+        reasons.append(found.degraded_reason)
+    if found.state != "running":
+        reasons.append(f"The daemon is {found.state}.")
+    if found.storage_state not in _GOOD_STORAGE:
+        reasons.append(f"Storage: {found.storage_state}.")
+    if found.quarantined_sessions:
+        reasons.append(
+            f"{found.quarantined_sessions} quarantined; see `netclaw sessions`, then"
+            " `netclaw sessions restart ID`."
+        )
+    reasons += [
+        f"The {row.channel} adapter is {row.state}."
+        for row in found.adapters
+        if row.state not in ("ready", "running", "healthy")
+    ]
+    return (DEGRADED if reasons else HEALTHY), reasons
+
+
+def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: list[str]) -> JsonRow:
+    return compact(
+        {
+            "overall": overall,
+            "reasons": list(reasons) or None,
+            "home": str(home.root),
+            "version": found.version,
+            "daemon": daemon_row(found),
+            "model": compact(
+                {
+                    "provider": found.main_provider or None,
+                    "modelId": found.main_model or None,
+                }
+            ),
+            "sessions": {
+                "total": found.total_sessions,
+                "live": found.live_sessions,
+                "quarantined": found.quarantined_sessions,
+            },
+            "inputs": {"admitted": found.admitted_inputs, "pending": found.pending_inputs},
+            "turns": {"completed": found.turns_completed, "failed": found.turns_failed},
+            "storage": {
+                "state": found.storage_state or "ok",
+                "path": str(home.database),
+                "bytes": found.database_bytes,
+            },
+            "outbox": {"waiting": found.outbox_waiting},
+        }
+    )
+
+
+def _show(
+    app: App, home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: list[str]
+) -> None:
+    app.say(
+        f"netclaw {found.version} is {app.style(overall, _COLOUR[overall], 'bold')}"
+        f", up {duration(found.uptime_s)}"
+    )
+    for reason in reasons:
+        app.say(app.style(f"  ! {reason}", "yellow"))
+    app.say()
+    model = f"{found.main_model} at {found.main_provider}" if found.main_model else "none"
+    zygote = f"zygote {found.zygote_pid}" if found.zygote_pid else "no zygote"
+    backend = found.sandbox_backend or "none"
+    live = f"{count(found.live_sessions)} live, {count(found.quarantined_sessions)} quarantined"
+    limits = f", limits by {found.sandbox_limits}" if found.sandbox_limits else ""
+    lines = [
+        ("home", str(home.root)),
+        ("daemon", f"process {found.pid}, generation {found.generation}, {zygote}"),
+        ("model", model),
+        ("sessions", f"{count(found.total_sessions)} known, {live}"),
+        (
+            "messages",
+            f"{count(found.admitted_inputs)} admitted, {count(found.pending_inputs)} waiting",
+        ),
+        ("turns", f"{count(found.turns_completed)} done, {count(found.turns_failed)} failed"),
+        ("storage", f"{found.storage_state or 'ok'}, {size(found.database_bytes)}"),
+        ("sandbox", f"{backend}{limits}"),
+    ]
+    if found.outbox_waiting:
+        lines.append(("outbox", f"{count(found.outbox_waiting)} replies waiting"))
+    lines += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
+    for name, value in lines:
+        app.say(f"  {app.style(f'{name:<10}', 'dim')}{value}")

@@ -1,0 +1,119 @@
+"""Entry of `netclaw`: finds the command, runs it, turns every outcome into an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from netclaw.cli.app import App
+from netclaw.cli.command import command_words
+from netclaw.cli.failure import (
+    EXIT_FAILURE,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    print_failure,
+    report,
+    unexpected,
+)
+from netclaw.core.errors import InvalidArgumentError, NetclawError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "netclaw"
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    # Output that a terminal cannot show must not end a command half way.
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    code = run(sys.argv[1:])
+    if not _flush():
+        code = EXIT_OK
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; nothing is raised."""
+    app = App(is_json="--json" in _before_separator(arguments))
+    try:
+        _check_unicode(arguments)
+        return _invoke(app, _with_default_command(list(arguments)))
+    except NetclawError as error:
+        report(app, error)
+        return EXIT_USAGE if not app.command else EXIT_FAILURE
+    except BrokenPipeError:
+        return EXIT_OK  # the reader has seen enough
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the outermost edge: no trace for people
+        if app.environ.get("NETCLAW_DEBUG"):
+            sys.excepthook(type(error), error, error.__traceback__)
+        report(app, unexpected(error))
+        return EXIT_FAILURE
+
+
+def _invoke(app: App, arguments: list[str]) -> int:
+    from netclaw.cli.registry import root
+
+    try:
+        code = root().main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=app)
+    except click.UsageError as error:
+        _report_usage(app, error)
+        return EXIT_USAGE
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _report_usage(app: App, error: click.UsageError) -> None:
+    if error.ctx is not None:
+        app.command = command_words(error.ctx)
+    program = error.ctx.command_path if error.ctx is not None else PROGRAM
+    sentence = error.format_message()
+    fix = f"`{program} --help` shows what it takes."
+    if isinstance(error, NoArgsIsHelpError):
+        sys.stderr.write(sentence + "\n")
+        return
+    print_failure(app.command, sentence, fix)
+    if app.is_json:
+        app.emit({"error": {"code": "invalid_argument", "message": sentence, "fix": fix}})
+
+
+def _before_separator(arguments: Sequence[str]) -> Sequence[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _with_default_command(arguments: list[str]) -> list[str]:
+    """`netclaw -p TEXT` is `netclaw chat -p TEXT`."""
+    return ["chat", *arguments] if arguments[:1] in (["-p"], ["--prompt"]) else arguments
+
+
+def _check_unicode(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        if any("\udc80" <= char <= "\udcff" for char in argument):
+            raise InvalidArgumentError(
+                "An argument is not valid UTF-8.",
+                fix="Pass text as UTF-8; a message can also come from a file: -p - < FILE",
+            )
+
+
+def _flush() -> bool:
+    """Whether standard output took everything; a reader that left is no failure."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    except OSError as error:
+        print_failure("", f"The output could not be written: {error.strerror}.", "")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""Protocol messages as the rows that `--json` prints, with the keys of the command contract."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from netclaw.cli.app import JsonRow, JsonValue, compact
+
+if TYPE_CHECKING:
+    from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
+
+
+def when(at_ms: int) -> str | None:
+    """Epoch milliseconds as an ISO instant in UTC; None for 0."""
+    if not at_ms:
+        return None
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parsed(text: str | bytes) -> JsonValue:
+    """JSON text as its value; other text as it is."""
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return value
+
+
+def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
+    """A line of `sessions list`."""
+    return compact(
+        {
+            "id": row.id,
+            "title": row.title,
+            "channel": row.channel,
+            "audience": row.audience,
+            "phase": row.phase,
+            "pid": row.pid or None,
+            "incarnation": row.incarnation,
+            "turns": row.turns,
+            "pendingInputs": row.pending_inputs,
+            "stateVersion": row.state_version,
+            "lastActivityAt": when(row.last_activity_at_ms),
+            "quarantined": row.quarantined,
+            "headSeq": row.head_seq,
+            "life": row.life,
+            "kind": row.kind or None,
+        }
+    )
+
+
+def usage_row(usage: common_pb2.Usage) -> JsonRow:
+    """Token counts; what the model's service did not report is 0 or absent."""
+    return compact(
+        {
+            "inputTokens": usage.input_tokens,
+            "outputTokens": usage.output_tokens,
+            "totalTokens": usage.input_tokens + usage.output_tokens,
+            "cachedInputTokens": usage.cached_input_tokens or None,
+            "reasoningTokens": usage.reasoning_tokens or None,
+        }
+    )
+
+
+def detail_row(detail: gateway_pb2.SessionDetail) -> JsonRow:
+    """`sessions show`."""
+    root = detail.storage_root
+    return session_row(detail.row) | compact(
+        {
+            "storage": {
+                "root": root,
+                "workspace": f"{root}/workspace",
+                "artifacts": f"{root}/artifacts",
+                "worktrees": f"{root}/worktrees",
+                "logs": f"{root}/logs",
+                "tmp": detail.storage_tmp,
+            },
+            "tokens": usage_row(detail.tokens),
+            "lastInputTokens": detail.last_input_tokens or None,
+            "contextWindow": detail.context_window or None,
+            "workingDirectory": detail.working_directory or None,
+            "openApprovals": list(detail.open_approvals),
+            "openChildRuns": list(detail.open_child_runs),
+            "jobs": list(detail.jobs),
+            "parent": detail.parent or None,
+            "children": list(detail.children),
+        }
+    )
+
+
+def call_row(call: gateway_pb2.HistoryCall) -> JsonRow:
+    """A tool call of the history."""
+    return {
+        "callId": call.call_id,
+        "toolName": call.tool_name,
+        "arguments": parsed(call.arguments),
+    }
+
+
+def history_row(item: gateway_pb2.HistoryItem) -> JsonRow:
+    """A message of `sessions history`."""
+    return compact(
+        {
+            "role": item.role,
+            "text": item.text,
+            "toolCalls": [call_row(call) for call in item.tool_calls] or None,
+            "toolCallId": item.tool_call_id or None,
+            "at": when(item.at_ms),
+            "turnId": item.turn_id or None,
+            "sender": item.sender or None,
+        }
+    )
+
+
+def journal_row(row: common_pb2.JournalRow) -> JsonRow:
+    """A line of `sessions journal`."""
+    return compact(
+        {
+            "seq": row.seq,
+            "at": when(row.at_ms),
+            "type": row.type,
+            "version": row.version,
+            "incarnation": row.incarnation,
+            "payload": parsed(row.payload),
+            "cause": row.cause or None,
+        }
+    )
+
+
+def ledger_row(entry: gateway_pb2.LedgerEntry) -> JsonRow:
+    """A line of `ledger`."""
+    return compact(
+        {
+            "inputId": entry.input_id,
+            "source": entry.source,
+            "messageId": entry.source_message_id or None,
+            "receivedAt": when(entry.received_at_ms),
+            "admittedAt": when(entry.admitted_at_ms),
+            "turnId": entry.turn_id or None,
+            "outcome": entry.outcome,
+            "seq": entry.seq or None,
+            "deliveries": [
+                compact(
+                    {
+                        "channel": delivery.channel,
+                        "state": delivery.state,
+                        "attempts": delivery.attempts,
+                        "externalId": delivery.external_id or None,
+                    }
+                )
+                for delivery in entry.deliveries
+            ],
+        }
+    )
+
+
+def daemon_row(status: admin_pb2.StatusResponse) -> JsonRow:
+    """`daemon status` of a daemon that answers."""
+    return compact(
+        {
+            "state": status.state,
+            "pid": status.pid,
+            "generation": status.generation,
+            "uptimeSeconds": round(status.uptime_s, 3),
+            "version": status.version,
+            "sessions": {
+                "live": status.live_sessions,
+                "quarantined": status.quarantined_sessions,
+                "total": status.total_sessions,
+            },
+            "sandbox": compact(
+                {
+                    "backend": status.sandbox_backend,
+                    "limits": status.sandbox_limits,
+                    "why": status.sandbox_why or None,
+                }
+            ),
+            "zygote": compact({"pid": status.zygote_pid or None}),
+            "adapters": [
+                compact({"channel": row.channel, "pid": row.pid or None, "state": row.state})
+                for row in status.adapters
+            ],
+            "degradedReason": status.degraded_reason or None,
+        }
+    )
+
+
+Fields = Callable[["common_pb2.Output"], JsonRow]
+
+
+def _text(output: common_pb2.Output) -> JsonRow:
+    return {"turnId": output.turn_id, "round": output.round, "text": output.text}
+
+
+def _tool_call(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id,
+        "callId": output.call_id,
+        "toolName": output.tool_name,
+        "arguments": parsed(output.arguments),
+    }
+
+
+def _tool_result(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id,
+        "callId": output.call_id,
+        "toolName": output.tool_name,
+        "outcome": output.outcome,
+        "result": output.text,
+        "durationMs": output.duration_ms,
+    }
+
+
+def _usage(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id,
+        **usage_row(output.usage),
+        "contextWindow": output.context_window or None,
+    }
+
+
+def _file(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id,
+        "path": output.path,
+        "mediaType": output.media_type,
+        "sizeBytes": output.size_bytes,
+    }
+
+
+def _processing(output: common_pb2.Output) -> JsonRow:
+    return {"phase": output.phase, "bufferedInputs": output.buffered_inputs}
+
+
+def _compaction(output: common_pb2.Output) -> JsonRow:
+    return {"tokensBefore": output.tokens_before, "tokensAfter": output.tokens_after}
+
+
+def _error(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id or None,
+        "category": output.category,
+        "message": output.text,
+        "reference": output.reference or None,
+        "inputIds": list(output.input_ids),
+    }
+
+
+def _turn_completed(output: common_pb2.Output) -> JsonRow:
+    return {
+        "turnId": output.turn_id,
+        "inputIds": list(output.input_ids),
+        "openChildRuns": list(output.open_child_runs),
+        "outcome": output.outcome or "failed",
+    }
+
+
+def _titled(output: common_pb2.Output) -> JsonRow:
+    return {"title": output.text}
+
+
+def _notice(output: common_pb2.Output) -> JsonRow:
+    return {"text": output.text, "kind": output.outcome or None}
+
+
+def _other(output: common_pb2.Output) -> JsonRow:
+    return {"turnId": output.turn_id or None, "text": output.text or None}
+
+
+_FIELDS: dict[str, Fields] = {
+    "text": _text,
+    "text_delta": _text,
+    "thinking_delta": _text,
+    "tool_call": _tool_call,
+    "tool_result": _tool_result,
+    "usage": _usage,
+    "file": _file,
+    "processing": _processing,
+    "compaction": _compaction,
+    "error": _error,
+    "turn_completed": _turn_completed,
+    "title": _titled,
+    "notice": _notice,
+}
+
+
+def output_row(output: common_pb2.Output) -> JsonRow:
+    """A line of `sessions attach`."""
+    fields = _FIELDS.get(output.type, _other)(output)
+    return compact({"type": output.type, "seq": output.seq or None, **fields})

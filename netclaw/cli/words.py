@@ -1,0 +1,50 @@
+"""Numbers and times in words for people."""
+
+from __future__ import annotations
+
+import time
+
+_STEPS = ((86_400, "d"), (3600, "h"), (60, "min"))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its two largest units."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    rest = int(seconds)
+    parts = []
+    for size, unit in _STEPS:
+        if rest >= size:
+            parts.append(f"{rest // size} {unit}")
+            rest %= size
+    return " ".join(parts[:2])
+
+
+def ago(at_ms: int) -> str:
+    """How long ago an instant was; a dash for never."""
+    if not at_ms:
+        return "-"
+    seconds = max(time.time() - at_ms / 1000, 0)
+    return "now" if seconds < 1 else f"{duration(seconds)} ago"
+
+
+def size(count: int) -> str:
+    """A number of bytes."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(_SIZES) - 1:
+        value, unit = value / 1024, unit + 1
+    return (
+        f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 10 else f"{value:.1f} {_SIZES[unit]}"
+    )
+
+
+def count(number: int) -> str:
+    """A whole number with separators."""
+    return f"{number:,}"
+
+
+def shorten(text: str, width: int) -> str:
+    """The text on one line, cut to a width."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "\u2026"
