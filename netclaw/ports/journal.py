@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKind
+from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import OutboxRow, SessionKind
@@ -243,6 +244,15 @@ class JournalStore(Protocol):
 
         Raises `NotFoundError` for an unknown session and `QueueFullError` beyond the limits of
         unanswered inputs. A known source message id answers the first admission.
+        """
+
+    async def admit_many(
+        self, requests: Sequence[AdmitRequest]
+    ) -> tuple[Admission | NetclawError, ...]:
+        """Commit several inputs in one transaction, in order: the ingest stream's way.
+
+        Each request has an answer or the error that `admit` would raise for it; a `StorageError`
+        that concerns all of them is raised.
         """
 
     async def append(self, request: AppendRequest) -> tuple[JournalRow, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import cast
 
-from netclaw.core.errors import QueueFullError
+from netclaw.core.errors import NetclawError, QueueFullError
 from netclaw.core.ids import InputId, SessionId, TurnId
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
@@ -42,6 +43,21 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
     (stored,) = publish_events(scope, row, (draft,), at=request.at, cause=request.input_id)
     _record(scope, row, request, stored.seq, size)
     return Admission(input_id=request.input_id, seq=stored.seq, is_duplicate=False)
+
+
+def admit_many(
+    scope: WriteScope, requests: Sequence[AdmitRequest]
+) -> tuple[Admission | NetclawError, ...]:
+    """Admit several inputs as one write; what one is refused for never touches the others."""
+    return tuple(_try_admit(scope, request) for request in requests)
+
+
+def _try_admit(scope: WriteScope, request: AdmitRequest) -> Admission | NetclawError:
+    # Safe without a savepoint: `admit` judges everything before its first statement that writes.
+    try:
+        return admit(scope, request)
+    except NetclawError as error:
+        return error
 
 
 def _check_room(scope: WriteScope, row: SessionRow, size: int) -> None:

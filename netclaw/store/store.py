@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -160,6 +160,12 @@ class SqliteJournalStore:
     async def admit(self, request: AdmitRequest) -> Admission:
         """Commit InputAdmitted."""
         return await self._writer.submit(lambda scope: inputs.admit(scope, request))
+
+    async def admit_many(
+        self, requests: Sequence[AdmitRequest]
+    ) -> tuple[Admission | NetclawError, ...]:
+        """Commit several inputs in one transaction."""
+        return await self._writer.submit(lambda scope: inputs.admit_many(scope, requests))
 
     async def append(self, request: AppendRequest) -> tuple[JournalRow, ...]:
         """Commit a session process's append."""

@@ -1,0 +1,399 @@
+"""A `JournalStore` in memory, with the rules of the real one; the same contract suite runs on both.
+
+Like the real one it commits what was asked for in one turn of the event loop together, tells the
+listener first and then the authors. `reopen` stands for a restart of the daemon; `failure` makes
+every write fail, as a full disk does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from netclaw.core.errors import NetclawError, NotFoundError, StorageError
+from netclaw.core.ids import AppendId, SessionId
+from netclaw.core.session.events import (
+    ResetReason,
+    SessionCreated,
+    SessionEvent,
+    SessionReset,
+)
+from netclaw.core.settings import DaemonSettings
+from netclaw.ports.journal import (
+    Admission,
+    AdmitRequest,
+    AppendRequest,
+    Commit,
+    CommitListener,
+    CrashHistory,
+    EventDraft,
+    JournalRow,
+    LedgerEntry,
+    NewSession,
+    OutboxItem,
+    SessionRecord,
+    StartPoint,
+    StoreCounts,
+    StoredSnapshot,
+)
+from netclaw.testing.memory_commit import MemoryCommitter
+from netclaw.testing.memory_data import MemoryData
+from netclaw.testing.memory_session import MemorySession, draft_of
+
+_SUPERVISOR_CAUSE = "supervisor"
+
+
+class MemoryJournal:
+    """See the port for the contract of each method."""
+
+    def __init__(
+        self,
+        limits: DaemonSettings | None = None,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        data: MemoryData | None = None,
+    ) -> None:
+        self._limits = limits or DaemonSettings()
+        self._clock_ms = clock_ms
+        self._data = data or MemoryData()
+        self._committer = MemoryCommitter()
+
+    @property
+    def failure(self) -> StorageError | None:
+        """Raised by every write while set."""
+        return self._committer.failure
+
+    @failure.setter
+    def failure(self, failure: StorageError | None) -> None:
+        self._committer.failure = failure
+
+    @property
+    def transactions(self) -> int:
+        """Transactions committed so far."""
+        return self._committer.transactions
+
+    def reopen(self) -> MemoryJournal:
+        """A journal over the same data, as after a restart; this one is closed."""
+        self._committer.is_closed = True
+        return MemoryJournal(self._limits, clock_ms=self._clock_ms, data=self._data)
+
+    def set_listener(self, listener: CommitListener) -> None:
+        """Name the one receiver of commits."""
+        self._committer.listener = listener
+
+    def _known(self, session_id: SessionId) -> MemorySession:
+        session = self._data.sessions.get(session_id)
+        if session is None:
+            raise NotFoundError(f'There is no session "{session_id}".')
+        return session.copy()
+
+    def _keep(
+        self,
+        session: MemorySession,
+        rows: tuple[JournalRow, ...] = (),
+        append_id: AppendId | None = None,
+    ) -> None:
+        self._data.sessions[session.new.session_id] = session
+        if rows:
+            self._committer.publish(
+                Commit(session_id=session.new.session_id, append_id=append_id, rows=rows)
+            )
+
+    def _keep_event(self, session: MemorySession, event: SessionEvent, *, at: int) -> None:
+        self._keep(session, session.write((draft_of(event),), at=at, cause=_SUPERVISOR_CAUSE))
+
+    # Writes.
+
+    async def create_session(self, new: NewSession) -> tuple[SessionRecord, bool]:
+        """Create the session, or return the one that exists."""
+        return await self._committer.write(lambda: self._create(new))
+
+    def _create(self, new: NewSession) -> tuple[SessionRecord, bool]:
+        known = self._data.sessions.get(new.session_id)
+        if known is not None:
+            return known.record(), False
+        life, incarnation = self._data.graves.pop(new.session_id, (0, 0))
+        session = MemorySession(
+            new=new, life=life + 1, incarnation=incarnation, last_activity_at=new.at
+        )
+        created = SessionCreated(
+            session_id=new.session_id,
+            kind=new.kind,
+            channel=new.channel,
+            audience=new.audience,
+            life=session.life,
+            parent=new.parent,
+        )
+        self._keep_event(session, created, at=new.at)
+        return session.record(), True
+
+    async def admit(self, request: AdmitRequest) -> Admission:
+        """Commit InputAdmitted."""
+        return await self._committer.write(lambda: self._admit(request))
+
+    async def admit_many(
+        self, requests: Sequence[AdmitRequest]
+    ) -> tuple[Admission | NetclawError, ...]:
+        """Commit several inputs together."""
+
+        def work() -> tuple[Admission | NetclawError, ...]:
+            return tuple(self._try_admit(request) for request in requests)
+
+        return await self._committer.write(work)
+
+    def _try_admit(self, request: AdmitRequest) -> Admission | NetclawError:
+        try:
+            return self._admit(request)
+        except NetclawError as error:
+            return error
+
+    def _admit(self, request: AdmitRequest) -> Admission:
+        session = self._known(request.session_id)
+        admission, rows = session.admit(request, self._limits, self._clock_ms())
+        self._keep(session, rows)
+        return admission
+
+    async def append(self, request: AppendRequest) -> tuple[JournalRow, ...]:
+        """Commit a session process's append."""
+        return await self._committer.write(lambda: self._append(request))
+
+    def _append(self, request: AppendRequest) -> tuple[JournalRow, ...]:
+        session = self._known(request.session_id)
+        rows, is_new = session.append(request)
+        if is_new:
+            self._keep(session, rows, request.append_id)
+            self._data.outbox.enqueue(request.session_id, request.outbox)
+        return rows
+
+    async def append_own(
+        self,
+        session_id: SessionId,
+        events: tuple[EventDraft, ...],
+        *,
+        at: int,
+        raise_incarnation: bool = False,
+    ) -> tuple[JournalRow, ...]:
+        """Commit supervisor-authored events."""
+
+        def work() -> tuple[JournalRow, ...]:
+            session = self._known(session_id)
+            session.incarnation += int(raise_incarnation)
+            rows = session.write(events, at=at, cause=_SUPERVISOR_CAUSE)
+            self._keep(session, rows)
+            return rows
+
+        return await self._committer.write(work)
+
+    async def begin_incarnation(self, session_id: SessionId, *, at: int) -> StartPoint:
+        """Raise the incarnation and read snapshot and tail, as one job."""
+        del at
+
+        def work() -> StartPoint:
+            session = self._known(session_id)
+            session.incarnation += 1
+            session.is_start_open = True
+            self._keep(session)
+            snapshot, tail = session.state()
+            return StartPoint(
+                record=session.record(),
+                incarnation=session.incarnation,
+                snapshot=snapshot,
+                tail=tail,
+            )
+
+        return await self._committer.write(work)
+
+    async def finish_start(self, session_id: SessionId) -> None:
+        """The started process is ready."""
+
+        def work() -> None:
+            session = self._known(session_id)
+            session.is_start_open = False
+            session.starts_held = 0
+            self._keep(session)
+
+        await self._committer.write(work)
+
+    async def record_crash(
+        self, session_id: SessionId, crash: EventDraft, *, at: int, keep_after: int
+    ) -> CrashHistory:
+        """Commit a CrashRecorded and count it."""
+
+        def work() -> CrashHistory:
+            session = self._known(session_id)
+            session.is_start_open = False
+            recent = [when for when in session.crash_times if when >= keep_after]
+            session.crash_times = tuple(sorted([*recent, at]))
+            rows = session.write((crash,), at=at, cause=_SUPERVISOR_CAUSE)
+            self._keep(session, rows)
+            return CrashHistory(crash_times=session.crash_times, starts_held=session.starts_held)
+
+        return await self._committer.write(work)
+
+    async def set_quarantined(self, session_id: SessionId, *, is_quarantined: bool) -> None:
+        """Quarantine a session or lift it."""
+
+        def work() -> None:
+            session = self._known(session_id)
+            session.is_quarantined = is_quarantined
+            if not is_quarantined:
+                session.crash_times = ()
+                session.starts_held = 0
+            self._keep(session)
+
+        await self._committer.write(work)
+
+    async def reset_session(self, session_id: SessionId, *, at: int) -> SessionRecord:
+        """Commit SessionReset."""
+
+        def work() -> SessionRecord:
+            session = self._known(session_id)
+            session.incarnation += 1
+            session.is_start_open = False
+            event = SessionReset(reason=ResetReason.OPERATOR, life=session.life + 1)
+            self._keep_event(session, event, at=at)
+            return session.record()
+
+        return await self._committer.write(work)
+
+    async def delete_session(self, session_id: SessionId) -> None:
+        """Remove every row of a session."""
+
+        def work() -> None:
+            session = self._known(session_id)
+            del self._data.sessions[session_id]
+            self._data.graves[session_id] = (session.life, session.incarnation)
+            self._data.outbox.forget(session_id)
+
+        await self._committer.write(work)
+
+    async def held_starts(self) -> tuple[tuple[SessionId, int], ...]:
+        """Count the starts that the last death cut off."""
+
+        def work() -> tuple[tuple[SessionId, int], ...]:
+            held = []
+            for session_id, known in list(self._data.sessions.items()):
+                session = known.copy()
+                session.starts_held = session.starts_held + 1 if session.is_start_open else 0
+                if session.is_start_open:
+                    held.append((session_id, session.starts_held))
+                session.is_start_open = False
+                self._keep(session)
+            return tuple(held)
+
+        return await self._committer.write(work)
+
+    async def claim_outbox(
+        self, channel: str, *, limit: int, claimant: str, at: int
+    ) -> tuple[OutboxItem, ...]:
+        """Claim due replies."""
+        return await self._committer.write(
+            lambda: self._data.outbox.claim(channel, limit=limit, claimant=claimant, at=at)
+        )
+
+    async def confirm_outbox(
+        self,
+        row_id: int,
+        *,
+        claimant: str,
+        external_id: str,
+        failure: str,
+        next_attempt_at: int,
+    ) -> None:
+        """Close a reply, or schedule it again."""
+        await self._committer.write(
+            lambda: self._data.outbox.confirm(
+                row_id,
+                claimant=claimant,
+                external_id=external_id,
+                failure=failure,
+                next_attempt_at=next_attempt_at,
+            )
+        )
+
+    async def probe_write(self) -> None:
+        """Prove that writing works."""
+        await self._committer.write(lambda: None)
+
+    # Reads.
+
+    def _sessions(self) -> dict[SessionId, MemorySession]:
+        self._committer.check_open()
+        return self._data.sessions
+
+    async def get_session(self, session_id: SessionId) -> SessionRecord | None:
+        """The catalog row, or None."""
+        session = self._sessions().get(session_id)
+        return None if session is None else session.record()
+
+    async def list_sessions(self, *, limit: int, after_id: str = "") -> tuple[SessionRecord, ...]:
+        """Catalog rows in id order."""
+        known = self._sessions()
+        ids = sorted(session_id for session_id in known if session_id > after_id)
+        return tuple(known[session_id].record() for session_id in ids[:limit])
+
+    async def read_journal(
+        self, session_id: SessionId, *, since: int, limit: int
+    ) -> tuple[JournalRow, ...]:
+        """Rows with a greater seq, oldest first."""
+        session = self._sessions().get(session_id)
+        rows = session.rows if session else ()
+        return tuple(row for row in rows if row.seq > since)[:limit]
+
+    async def read_state(
+        self, session_id: SessionId
+    ) -> tuple[StoredSnapshot | None, tuple[JournalRow, ...]]:
+        """Newest snapshot and the rows after it."""
+        session = self._sessions().get(session_id)
+        return (None, ()) if session is None else session.state()
+
+    async def ledger(self, session_id: SessionId, *, limit: int) -> tuple[LedgerEntry, ...]:
+        """What became of the newest inputs."""
+        session = self._sessions().get(session_id)
+        newest = list(session.inputs.values())[-limit:] if session and limit > 0 else []
+        outbox = self._data.outbox
+        return tuple(item.to_entry(outbox.deliveries(session_id, item.input_id)) for item in newest)
+
+    async def find_input(self, session_id: SessionId, source_message_id: str) -> Admission | None:
+        """The admission of a message by its source id."""
+        session = self._sessions().get(session_id)
+        return None if session is None else session.find_input(source_message_id)
+
+    async def runnable_sessions(self) -> tuple[SessionId, ...]:
+        """Sessions with runnable work and no quarantine."""
+        known = self._sessions()
+        return tuple(session_id for session_id, session in known.items() if session.has_work)
+
+    async def has_runnable_work(self, session_id: SessionId) -> bool:
+        """Whether one session has runnable work."""
+        session = self._sessions().get(session_id)
+        return session is not None and session.has_work
+
+    async def counts(self) -> StoreCounts:
+        """Totals for status; nothing here has a size on disk."""
+        sessions = list(self._sessions().values())
+        return StoreCounts(
+            sessions=len(sessions),
+            quarantined=sum(session.is_quarantined for session in sessions),
+            pending_inputs=sum(len(session.open_inputs) for session in sessions),
+            admitted_inputs=sum(len(session.inputs) for session in sessions),
+            turns_completed=sum(session.turns_recorded for session in sessions),
+            turns_failed=sum(session.turns_failed for session in sessions),
+            outbox_waiting=self._data.outbox.waiting,
+            database_bytes=0,
+        )
+
+    async def check_integrity(self, *, is_full: bool) -> str | None:
+        """Always sound."""
+        del is_full
+        self._sessions()
+        return None
+
+    async def close(self) -> None:
+        """Commit what waits; an orderly stop cuts no start off."""
+        if self._committer.is_closed:
+            return
+        self._committer.commit()
+        self._committer.is_closed = True
+        for session in self._data.sessions.values():
+            session.is_start_open = False

@@ -1,0 +1,337 @@
+"""One session of the in-memory journal: its rows, what is open in it, the rules of an append."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import get_args
+
+from netclaw.core.errors import (
+    HeadMovedError,
+    InvalidArgumentError,
+    QueueFullError,
+    StaleIncarnationError,
+)
+from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.session import events as ev
+from netclaw.core.settings import DaemonSettings
+from netclaw.ports.journal import (
+    Admission,
+    AdmitRequest,
+    AppendRequest,
+    EventDraft,
+    JournalRow,
+    LedgerDelivery,
+    LedgerEntry,
+    NewSession,
+    SessionRecord,
+    StoredSnapshot,
+)
+
+_KNOWN = frozenset(event.__name__ for event in get_args(ev.SessionEvent))
+_SUPERVISOR_ONLY = frozenset(event.__name__ for event in ev.SUPERVISOR_ONLY)
+_MAY_INTERLEAVE = frozenset(event.__name__ for event in ev.MAY_INTERLEAVE)
+_NO_ACTIVITY = frozenset({"CrashRecorded", "DrainStopped", "Passivated"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryInput:
+    """An input and what became of it."""
+
+    input_id: InputId
+    seq: int
+    source: str
+    source_message_id: str | None
+    text_bytes: int
+    received_at: int
+    admitted_at: int
+    turn_id: TurnId | None = None
+    outcome: str = "waiting"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not consumed."""
+        return self.outcome in ("waiting", "running")
+
+    def to_entry(self, deliveries: tuple[LedgerDelivery, ...]) -> LedgerEntry:
+        """Its line of the ledger."""
+        return LedgerEntry(
+            input_id=self.input_id,
+            seq=self.seq,
+            source=self.source,
+            source_message_id=self.source_message_id,
+            received_at=self.received_at,
+            admitted_at=self.admitted_at,
+            turn_id=self.turn_id,
+            outcome=self.outcome,
+            deliveries=deliveries,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class MemorySession:
+    """All that is known of one session; a write changes a copy and then replaces it."""
+
+    new: NewSession
+    life: int
+    incarnation: int
+    last_activity_at: int
+    rows: tuple[JournalRow, ...] = ()
+    snapshot: StoredSnapshot | None = None
+    inputs: dict[InputId, MemoryInput] = field(default_factory=dict)
+    answers: tuple[CallId, ...] = ()
+    appends: dict[str, tuple[JournalRow, ...]] = field(default_factory=dict)
+    title: str = ""
+    turns: int = 0
+    turns_recorded: int = 0
+    turns_failed: int = 0
+    open_turn: TurnId | None = None
+    is_quarantined: bool = False
+    is_start_open: bool = False
+    starts_held: int = 0
+    crash_times: tuple[int, ...] = ()
+
+    def copy(self) -> MemorySession:
+        """A session to work on."""
+        return replace(self, inputs=dict(self.inputs), appends=dict(self.appends))
+
+    @property
+    def head(self) -> int:
+        """seq of the last row."""
+        return self.rows[-1].seq if self.rows else 0
+
+    @property
+    def open_inputs(self) -> list[MemoryInput]:
+        """Inputs that are not consumed."""
+        return [item for item in self.inputs.values() if item.is_open]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a start is due (protocol "Runnable work")."""
+        is_due = bool(self.open_inputs or self.open_turn is not None or self.answers)
+        return is_due and not self.is_quarantined
+
+    def record(self) -> SessionRecord:
+        """The catalog row."""
+        return SessionRecord(
+            session_id=self.new.session_id,
+            kind=self.new.kind,
+            channel=self.new.channel,
+            audience=self.new.audience,
+            title=self.title,
+            life=self.life,
+            incarnation=self.incarnation,
+            head=self.head,
+            turns=self.turns,
+            pending_inputs=len(self.open_inputs),
+            pending_bytes=sum(item.text_bytes for item in self.open_inputs),
+            state_version=0,
+            created_at=self.new.at,
+            last_activity_at=self.last_activity_at,
+            storage_layout=1,
+            storage_root=self.new.storage_root,
+            is_quarantined=self.is_quarantined,
+            open_turn=self.open_turn,
+            parent=self.new.parent,
+        )
+
+    def find_input(self, source_message_id: str | None) -> Admission | None:
+        """The first admission of a source message."""
+        for item in self.inputs.values():
+            if source_message_id is not None and item.source_message_id == source_message_id:
+                return Admission(input_id=item.input_id, seq=item.seq, is_duplicate=True)
+        return None
+
+    def admit(
+        self, request: AdmitRequest, limits: DaemonSettings, now: int
+    ) -> tuple[Admission, tuple[JournalRow, ...]]:
+        """The admission of an input, and the rows it wrote."""
+        known = self.find_input(request.source_message_id)
+        if known is not None:
+            return known, ()
+        size = len(request.text.encode("utf-8", "surrogatepass"))
+        waiting = self.open_inputs
+        if len(waiting) >= limits.pending_inputs_max:
+            raise QueueFullError("Too many messages wait for an answer.")
+        if sum(item.text_bytes for item in waiting) + size > limits.pending_bytes_max:
+            raise QueueFullError("The messages waiting for an answer are too large together.")
+        admitted = ev.InputAdmitted(
+            input_id=request.input_id,
+            source_message_id=request.source_message_id,
+            text=request.text,
+            authority=request.authority,
+            attended=request.attended,
+            media=request.media,
+        )
+        rows = self.write((draft_of(admitted),), at=request.at, cause=request.input_id)
+        self.inputs[request.input_id] = MemoryInput(
+            input_id=request.input_id,
+            seq=self.head,
+            source=request.authority.provenance.source_kind.value,
+            source_message_id=request.source_message_id,
+            text_bytes=size,
+            received_at=request.at,
+            admitted_at=now,
+        )
+        admission = Admission(input_id=request.input_id, seq=self.head, is_duplicate=False)
+        return admission, rows
+
+    def state(self) -> tuple[StoredSnapshot | None, tuple[JournalRow, ...]]:
+        """The newest snapshot and the rows after it."""
+        after = self.snapshot.seq if self.snapshot else 0
+        return self.snapshot, tuple(row for row in self.rows if row.seq > after)
+
+    def append(self, request: AppendRequest) -> tuple[tuple[JournalRow, ...], bool]:
+        """The rows of a process's append, and whether they are new."""
+        if request.append_id in self.appends:
+            return self.appends[request.append_id], False
+        _check_events(request)
+        if request.incarnation != self.incarnation:
+            raise StaleIncarnationError("This process of the session was replaced.")
+        is_exact = self._check_head(request)
+        rows = self.write(request.events, at=request.at, cause=request.cause)
+        if request.snapshot is not None and is_exact:
+            self.snapshot = StoredSnapshot(
+                seq=self.head, codec=request.snapshot.codec, payload=request.snapshot.payload
+            )
+        self.appends[request.append_id] = rows
+        return rows, True
+
+    def _check_head(self, request: AppendRequest) -> bool:
+        if request.expected_head == self.head:
+            return True
+        between = [row.type for row in self.rows if row.seq > request.expected_head]
+        needs_exact = (request.snapshot is not None and request.snapshot.is_mandatory) or any(
+            draft.type == "Passivated" for draft in request.events
+        )
+        if needs_exact or not between or not _MAY_INTERLEAVE.issuperset(between):
+            raise HeadMovedError("Something else was committed first.", head=self.head)
+        return False
+
+    def write(
+        self, drafts: tuple[EventDraft, ...], *, at: int, cause: str
+    ) -> tuple[JournalRow, ...]:
+        """Add rows and follow what they change."""
+        added = tuple(
+            JournalRow(
+                seq=seq,
+                at=at,
+                type=draft.type,
+                version=draft.version,
+                incarnation=self.incarnation,
+                cause=cause,
+                payload=draft.payload,
+            )
+            for seq, draft in enumerate(drafts, self.head + 1)
+        )
+        for row in added:
+            self._follow(row)
+        self.rows += added
+        return added
+
+    def _follow(self, row: JournalRow) -> None:
+        if row.type not in _NO_ACTIVITY:
+            self.last_activity_at = max(self.last_activity_at, row.at)
+        try:
+            self._project(row.type, json.loads(row.payload))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidArgumentError(f"The {row.type} event is malformed.") from error
+
+    def _project(self, type_: str, content: dict[str, object]) -> None:
+        match type_:
+            case "TurnStarted" | "InputJoined":
+                self._run(_text(content, "turn_id"), _texts(content, "input_ids"))
+                if type_ == "TurnStarted":
+                    self.open_turn = TurnId(_text(content, "turn_id"))
+            case "TurnRecorded":
+                self.turns += 1
+                self.turns_recorded += 1
+                self._end_turn(content, _text(content, "outcome"))
+            case "TurnFailed":
+                self.turns_failed += 1
+                self._end_turn(content, "failed")
+            case "SessionReset":
+                self._reset(content)
+            case "TitleSet":
+                self.title = _text(content, "title")
+            case _:
+                self._project_answers(type_, content)
+
+    def _project_answers(self, type_: str, content: dict[str, object]) -> None:
+        match type_:
+            case "AnswerAdmitted":
+                call = CallId(_text(content, "call_id"))
+                self.answers = (*(one for one in self.answers if one != call), call)
+            case "ToolBatchStarted":
+                gone = set(_texts(content, "call_ids"))
+                self.answers = tuple(call for call in self.answers if call not in gone)
+            case "ToolResultRecorded" if self.answers:
+                result = content["result"]
+                if not isinstance(result, dict):
+                    raise TypeError
+                self.answers = tuple(call for call in self.answers if call != result["call_id"])
+
+    def _run(self, turn: str, inputs: tuple[str, ...]) -> None:
+        for input_id in inputs:
+            self._change(input_id, TurnId(turn), "running")
+
+    def _end_turn(self, content: dict[str, object], outcome: str) -> None:
+        turn = TurnId(_text(content, "turn_id"))
+        for input_id in _texts(content, "input_ids"):
+            self._change(input_id, turn, outcome)
+        for item in self.open_inputs:
+            if item.turn_id == turn:
+                self._change(item.input_id, None, "waiting")
+        self.open_turn = None
+        self.answers = ()
+
+    def _change(self, input_id: str, turn: TurnId | None, outcome: str) -> None:
+        known = self.inputs.get(InputId(input_id))
+        if known is not None and known.is_open:
+            self.inputs[known.input_id] = replace(known, turn_id=turn, outcome=outcome)
+
+    def _reset(self, content: dict[str, object]) -> None:
+        life = content["life"]
+        if not isinstance(life, int):
+            raise TypeError
+        for item in self.open_inputs:
+            self.inputs[item.input_id] = replace(item, outcome="closed")
+        self.life = life
+        self.title = ""
+        self.turns = 0
+        self.open_turn = None
+        self.answers = ()
+
+
+def _check_events(request: AppendRequest) -> None:
+    if not request.events:
+        raise InvalidArgumentError("An append holds at least one event.")
+    for draft in request.events:
+        if draft.type in _SUPERVISOR_ONLY:
+            raise InvalidArgumentError(f"A session process may not author {draft.type}.")
+        if draft.type not in _KNOWN or draft.version < 1:
+            raise InvalidArgumentError(f"The event {draft.type} is not known here.")
+
+
+def draft_of(event: ev.SessionEvent) -> EventDraft:
+    """An event of this program, encoded like the real codec does it."""
+    payload = json.dumps(asdict(event), ensure_ascii=False, separators=(",", ":"))
+    name = type(event).__name__
+    try:
+        return EventDraft(type=name, version=1, payload=payload.encode())
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"A text of the {name} is not valid Unicode.") from None
+
+
+def _text(content: dict[str, object], name: str) -> str:
+    value = content[name]
+    if not isinstance(value, str):
+        raise TypeError(name)
+    return value
+
+
+def _texts(content: dict[str, object], name: str) -> tuple[str, ...]:
+    value = content[name]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError(name)
+    return tuple(value)
