@@ -1,0 +1,1 @@
+"""What the daemon tells about itself: log lines as JSON, and a report when it crashes."""
