@@ -14,6 +14,7 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from netclaw.sandbox.process_tree import ProcessHandle
 
@@ -24,22 +25,45 @@ _F_SETPIPE_SIZE = 1031
 _PIPE_BYTES = 256 * 1024
 
 
+class Stop(Enum):
+    """How a tree is ended whole; its first process decides."""
+
+    KILL_INIT = "kill-init"
+    """bubblewrap's init of a PID namespace: SIGKILL takes everything inside with it."""
+    ASK_INIT = "ask-init"
+    """Our init of a PID namespace: it exits at once when asked, which its monitor reports well."""
+    ASK_SUBREAPER = "ask-subreaper"
+    """Kills its descendants until it has none; killing it would set them free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """What to start: the argv once descriptors are known, and what the backend reads first."""
+
+    build: BuildArgv
+    payload: bytes
+    stop: Stop = Stop.KILL_INIT
+
+
 @dataclass(slots=True, kw_only=True)
 class Launched:
     """A tree that waits at its gate. The descriptors belong to whoever holds this."""
 
     monitor: ProcessHandle
     """The process we started; its exit status is the command's."""
+    stop: Stop
     output_fd: int
     info_fd: int
     gate_fd: int
     _popen: subprocess.Popen[bytes]
 
     def open_gate(self) -> None:
-        """Lets the command run; harmless if it is dead already."""
+        """Lets the command run; harmless if it is dead already.
+
+        The pipe stays open: its end tells a helper that this process is gone.
+        """
         with contextlib.suppress(BrokenPipeError):
             os.write(self.gate_fd, b"\n")
-        self._close("gate_fd")
 
     def status(self) -> int | None:
         """Reaps: exit status or negative signal number, None while it lives."""
@@ -65,7 +89,7 @@ def _payload_fd(payload: bytes) -> int:
     return fd
 
 
-def launch(build: BuildArgv, payload: bytes, environment: Mapping[str, str]) -> Launched:
+def launch(plan: LaunchPlan, environment: Mapping[str, str]) -> Launched:
     """Starts the backend; about a millisecond. Raises `OSError` if it cannot be executed.
 
     Must be called from the thread that lives as long as the process: the backend asks the kernel
@@ -77,14 +101,14 @@ def launch(build: BuildArgv, payload: bytes, environment: Mapping[str, str]) -> 
         their_gate, gate_fd = _pipe(theirs, ours)
         with contextlib.suppress(OSError):  # a user over the pipe quota keeps the default size
             fcntl.fcntl(output_fd, _F_SETPIPE_SIZE, _PIPE_BYTES)
-        plan = _payload_fd(payload)
-        theirs.callback(os.close, plan)
+        plan_fd = _payload_fd(plan.payload)
+        theirs.callback(os.close, plan_fd)
         popen = subprocess.Popen(
-            build(plan, their_info),
+            plan.build(plan_fd, their_info),
             stdin=their_gate,
             stdout=their_output,
             stderr=their_output,
-            pass_fds=(plan, their_info),
+            pass_fds=(plan_fd, their_info),
             env=dict(environment),
             cwd="/",
             start_new_session=True,
@@ -94,7 +118,12 @@ def launch(build: BuildArgv, payload: bytes, environment: Mapping[str, str]) -> 
             os.set_blocking(fd, False)
         ours.pop_all()
         return Launched(
-            monitor=monitor, output_fd=output_fd, info_fd=info_fd, gate_fd=gate_fd, _popen=popen
+            monitor=monitor,
+            stop=plan.stop,
+            output_fd=output_fd,
+            info_fd=info_fd,
+            gate_fd=gate_fd,
+            _popen=popen,
         )
 
 

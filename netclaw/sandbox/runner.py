@@ -87,8 +87,7 @@ class SandboxRunner:
         backend = Confinement.NONE if request.profile is None else self._facts.backend
         if backend is None:
             raise SandboxError("No sandbox works on this machine, so the command was not run.")
-        plan = backends.plan(backend, self._facts, request)
-        return launch(plan.build, plan.payload, environment)
+        return launch(backends.plan(backend, self._facts, request), environment)
 
 
 def _sentence(fault: SandboxError | OSError) -> str:

@@ -20,6 +20,7 @@ _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _JUMP_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _JUMP_BITS = 0x45  # BPF_JMP | BPF_JSET | BPF_K
+_AND = 0x54  # BPF_ALU | BPF_AND | BPF_K
 _RETURN = 0x06  # BPF_RET | BPF_K
 
 _ALLOW = 0x7FFF0000
@@ -56,7 +57,10 @@ _SHARED = {
 }  # fmt: skip
 
 _X86_64 = {
-    "socket": 41, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103, "personality": 135,
+    "socket": 41, "socketpair": 53, "setpriority": 141, "sched_setparam": 142,
+    "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251, "prlimit64": 302,
+    "sched_setattr": 314, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103,
+    "personality": 135,
     "ustat": 136, "sysfs": 139, "vhangup": 153, "modify_ldt": 154, "pivot_root": 155,
     "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165,
     "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
@@ -70,7 +74,10 @@ _X86_64 = {
 }  # fmt: skip
 
 _AARCH64 = {
-    "socket": 198, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116, "personality": 92,
+    "socket": 198, "socketpair": 199, "setpriority": 140, "sched_setparam": 118,
+    "sched_setscheduler": 119, "sched_setaffinity": 122, "ioprio_set": 30, "prlimit64": 261,
+    "sched_setattr": 274, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116,
+    "personality": 92,
     "vhangup": 58, "pivot_root": 41, "adjtimex": 171, "chroot": 51, "acct": 89,
     "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224, "swapoff": 225,
     "reboot": 142, "sethostname": 161, "setdomainname": 162, "init_module": 105,
@@ -88,7 +95,13 @@ MACHINES = {
 }
 
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-_JUDGED_BY_ARGUMENT = ("clone", "ioctl", "socket", "personality")
+_TARGETED = {
+    "prlimit64": 0, "sched_setparam": 0, "sched_setscheduler": 0, "sched_setaffinity": 0,
+    "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1,
+}  # fmt: skip
+"""Calls on another process, with the index of the argument that names it."""
+
+_JUDGED_BY_ARGUMENT = ("clone", "ioctl", "socket", "socketpair", "personality", *_TARGETED)
 
 
 def _step(code: int, yes: int, no: int, value: int) -> bytes:
@@ -138,6 +151,20 @@ def _judge_personality(number: int) -> bytes:
     return _when_call(number, body + _fail(errno.EPERM))
 
 
+def _judge_pair(number: int) -> bytes:
+    """Connected streams only: a datagram socket out of a pair can still reach any other."""
+    body = _step(_LOAD, 0, 0, _argument_at(1)) + _step(_AND, 0, 0, 0xF)
+    for kind in (1, 5):  # SOCK_STREAM, SOCK_SEQPACKET
+        body += _step(_JUMP_EQUAL, 0, 1, kind) + _step(_RETURN, 0, 0, _ALLOW)
+    return _when_call(number, body + _fail(errno.EAFNOSUPPORT))
+
+
+def _judge_target(number: int, index: int) -> bytes:
+    """Allows a call on the process itself (0), denies it on one chosen by number."""
+    body = _step(_LOAD, 0, 0, _argument_at(index)) + _step(_JUMP_EQUAL, 1, 0, 0)
+    return _when_call(number, body + _fail(errno.EPERM) + _step(_RETURN, 0, 0, _ALLOW))
+
+
 def _judge_socket(number: int, families: list[int]) -> bytes:
     body = _step(_LOAD, 0, 0, _argument_at(0))
     for family in families:
@@ -146,12 +173,15 @@ def _judge_socket(number: int, families: list[int]) -> bytes:
 
 
 @functools.cache
-def assemble(*, has_unix: bool, has_internet: bool, machine: str = "") -> bytes:
+def assemble(
+    *, has_unix: bool, has_internet: bool, sees_others: bool = False, machine: str = ""
+) -> bytes:
     """The filter program as an array of `struct sock_filter`.
 
     `has_unix` is off where the view cannot hide sockets, and where the network is on (abstract
-    sockets belong to the network namespace). Raises `KeyError` for an instruction set without a
-    table: the caller then has no filter and refuses.
+    sockets belong to the network namespace). `sees_others` is for a command without a PID
+    namespace: it may then not set limits or priorities of processes by number. Raises `KeyError`
+    for an instruction set without a table: the caller then has no filter and refuses.
     """
     known = MACHINES[machine or os.uname().machine]
     families = [AF_UNIX] if has_unix else []
@@ -160,6 +190,11 @@ def assemble(*, has_unix: bool, has_internet: bool, machine: str = "") -> bytes:
     code += _judge_clone(known.calls["clone"]) + _judge_ioctl(known.calls["ioctl"])
     code += _judge_socket(known.calls["socket"], families)
     code += _judge_personality(known.calls["personality"])
+    if not has_unix:
+        code += _judge_pair(known.calls["socketpair"])
+    if sees_others:
+        for name, index in _TARGETED.items():
+            code += _judge_target(known.calls[name], index)
     for name, number in sorted(known.calls.items(), key=lambda item: item[1]):
         if name in _JUDGED_BY_ARGUMENT:
             continue

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -65,7 +65,7 @@ def _depth(path: str) -> int:
     return 0 if path == "/" else path.count("/")
 
 
-def host_places(environ: dict[str, str]) -> HostPlaces:
+def host_places(environ: Mapping[str, str]) -> HostPlaces:
     """Looks around this host once per command (about 0.2 ms): sockets come and go."""
     user_home = os.path.realpath(os.path.expanduser("~"))
     temporary = _folders(("/tmp", "/var/tmp"))  # noqa: S108 - hidden, not used
@@ -114,7 +114,7 @@ def _listening() -> Iterator[str]:
                 yield path
 
 
-def _named_sockets(environ: dict[str, str]) -> Iterator[str]:
+def _named_sockets(environ: Mapping[str, str]) -> Iterator[str]:
     for name in _SOCKET_VARIABLES:
         for part in environ.get(name, "").replace("unix:path=", "unix://").split(";"):
             path = part.removeprefix("unix://").split(",")[0]
