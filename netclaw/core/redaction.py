@@ -95,6 +95,11 @@ class StreamRedactor:
         self._waiting = 0
         self._scan_at = 2 * self._hold
 
+    @property
+    def held(self) -> int:
+        """How many characters are kept back."""
+        return self._waiting
+
     def feed(self, chunk: str) -> str:
         """Take the next piece and return what can no longer change."""
         self._parts.append(chunk)

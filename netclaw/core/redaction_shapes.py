@@ -103,7 +103,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape(
         "bearer",
         "earer |EARER ",
-        r"(?P<kept>\b[Bb](?:earer|EARER) {1,4})[A-Za-z0-9._~+/=-]{12,}+",
+        r"(?P<kept>[Bb](?:earer|EARER) {1,4})[A-Za-z0-9._~+/=-]{12,}+",
     ),
     _shape(
         "basic-auth",

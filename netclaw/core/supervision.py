@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from netclaw.core.errors import ErrorCategory
+from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import SessionId
 from netclaw.core.session import sentences
 from netclaw.core.session.events import SessionEvent, TurnFailed
@@ -71,6 +72,23 @@ class Verdict:
     after_s: float = 0.0
     is_poison: bool = False
     """The open turn crashed too often: append `poison_events` before the next start."""
+
+
+_CAUSES = {
+    ExitCode.PASSIVATED: DeathCause.ENDED,
+    ExitCode.FENCED: DeathCause.ENDED,
+    ExitCode.STREAM_LOST: DeathCause.SUPERVISOR,
+    ExitCode.STORAGE: DeathCause.STORAGE,
+}
+
+
+def cause_of(exit_status: int) -> DeathCause:
+    """What a death means that nobody asked for, judged by its exit status alone.
+
+    Negative for a signal, as in CrashRecorded. Who killed or asked it knows better than this.
+    """
+    known = exit_status in ExitCode.__members__.values()
+    return _CAUSES.get(ExitCode(exit_status), DeathCause.CRASH) if known else DeathCause.CRASH
 
 
 def judge_death(

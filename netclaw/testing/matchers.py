@@ -23,9 +23,6 @@ class Like:
             getattr(other, name) == value for name, value in self._wanted.items()
         )
 
-    def __hash__(self) -> int:
-        return hash(self._kind)
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._wanted.items())
         return f"{self._kind.__name__}({shown}{', ' if shown else ''}...)"
@@ -39,9 +36,6 @@ class Containing:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str) and all(piece in other for piece in self._pieces)
-
-    def __hash__(self) -> int:
-        return hash(self._pieces)
 
     def __repr__(self) -> str:
         return f"...{'...'.join(self._pieces)}..."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from netclaw.core.ids import DispatchToken, IdMaker
+from netclaw.core.ids import DispatchToken, IdMaker, TurnId
 from netclaw.core.session import phase as phases
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.effects import (
@@ -87,14 +87,18 @@ class Draft:
         if target is not self._path[-1]:
             self._path.append(target)
 
-    def call_model(self, turn: OpenTurn, *, is_early: bool = False) -> None:
-        """Start the next model call of the turn; early only beside its TurnStarted."""
-        call = CallModel(token=self.token(), turn_id=turn.turn_id, round=turn.rounds)
+    def call_model(self, turn: OpenTurn) -> None:
+        """Start the next model call of the turn."""
+        self.perform(self._model_call(turn.turn_id, turn.rounds))
+
+    def call_model_early(self, turn_id: TurnId) -> None:
+        """Start the first model call of a turn while its TurnStarted is being committed."""
+        self._early.append(self._model_call(turn_id, 0))
+
+    def _model_call(self, turn_id: TurnId, round_index: int) -> CallModel:
+        call = CallModel(token=self.token(), turn_id=turn_id, round=round_index)
         self.runtime = replace(self.runtime, model_token=call.token)
-        if is_early:
-            self._early.append(call)
-        else:
-            self.perform(call)
+        return call
 
     def decision(self) -> Decision:
         """Everything that was collected, with what always follows from a change of phase."""

@@ -31,16 +31,16 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
     if draft.runtime.drain is not None or not draft.state.buffered:
         return
     item = first or draft.state.buffered[0]
+    turn_id = TurnId(draft.make_id())
     draft.record(
         TurnStarted(
-            turn_id=TurnId(draft.make_id()),
+            turn_id=turn_id,
             input_ids=(item.admitted.input_id,),
             authority=item.admitted.authority,
         )
     )
     draft.move(Phase.PROCESSING)
-    if draft.state.turn is not None:
-        draft.call_model(draft.state.turn, is_early=True)
+    draft.call_model_early(turn_id)
 
 
 def complete(draft: Draft, turn: OpenTurn, command: FinishRound) -> None:

@@ -1,0 +1,134 @@
+"""Who joins a turn, who waits, and who ends an automated one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from netclaw.core.authority import Authority
+from netclaw.core.messages import NoteMessage, UserMessage
+from netclaw.core.session.effects import CallModel
+from netclaw.core.session.events import (
+    InputJoined,
+    ToolResultRecorded,
+    TurnOutcome,
+    TurnRecorded,
+    TurnStarted,
+)
+from netclaw.core.session.turn_join import joiners, preemptor
+from netclaw.testing.matchers import containing, like
+from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
+from netclaw.testing.story import Story
+
+
+def in_batch(by: Authority) -> Story:
+    """A turn of this sender with one tool running."""
+    story = Story()
+    story.start()
+    story.admit("first", by=by)
+    story.call_tools()
+    return story
+
+
+@pytest.mark.requirement("core.join-same-person")
+def test_the_same_person_joins_at_the_next_batch_boundary() -> None:
+    story = in_batch(ALICE)
+    assert story.admit("also", by=ALICE).events == ()
+    decision = story.finish_tools()
+    assert decision.events == (like(ToolResultRecorded), like(InputJoined, input_ids=("i2",)))
+    assert decision.effects == (like(CallModel, round=1),)
+    assert story.messages[-1] == like(UserMessage, text="also")
+    assert story.answer().events == (like(TurnRecorded, input_ids=("i1", "i2")),)
+
+
+@pytest.mark.requirement("core.join-others-wait")
+@pytest.mark.parametrize("other", [BOB, STRANGER, REMINDER, WEBHOOK])
+def test_anyone_else_waits_for_a_turn_of_their_own(other: Authority) -> None:
+    story = in_batch(ALICE)
+    story.admit("mine", by=other)
+    assert story.finish_tools().events == (like(ToolResultRecorded),)
+    decision = story.answer()
+    assert decision.events == (
+        like(TurnRecorded, input_ids=("i1",)),
+        like(TurnStarted, input_ids=("i2",), authority=other),
+    )
+
+
+@pytest.mark.requirement("core.join-same-person")
+def test_the_same_person_under_other_authority_is_another_requester() -> None:
+    elsewhere = replace(ALICE, requester=replace(ALICE.requester, boundary="slack:T1/C2"))
+    story = in_batch(ALICE)
+    story.admit(by=elsewhere)
+    assert story.finish_tools().events == (like(ToolResultRecorded),)
+
+
+@pytest.mark.requirement("core.join-same-person")
+def test_what_differs_between_messages_of_one_person_does_not_keep_them_apart() -> None:
+    quoting = replace(ALICE, adopted_context=("quoted",), delivery_targets=())
+    story = in_batch(ALICE)
+    story.admit(by=quoting)
+    assert story.finish_tools().events[1] == like(InputJoined, input_ids=("i2",))
+
+
+@pytest.mark.requirement("core.join-prefix")
+def test_only_the_prefix_of_the_same_person_joins() -> None:
+    story = in_batch(ALICE)
+    for sender in (ALICE, ALICE, BOB, ALICE):
+        story.admit(by=sender)
+    assert story.finish_tools().events[1] == like(InputJoined, input_ids=("i2", "i3"))
+    order = [story.answer().events[-1], story.answer().events[-1]]
+    assert order == [
+        like(TurnStarted, input_ids=("i4",), authority=BOB),
+        like(TurnStarted, input_ids=("i5",), authority=ALICE),
+    ]
+
+
+def test_a_waiting_automation_does_not_stand_between_a_person_and_their_turn() -> None:
+    story = in_batch(ALICE)
+    story.admit(by=WEBHOOK)
+    story.admit(by=ALICE)
+    assert story.finish_tools().events[1] == like(InputJoined, input_ids=("i3",))
+
+
+@pytest.mark.requirement("core.join-others-wait")
+def test_automated_input_never_joins_not_even_its_like() -> None:
+    story = in_batch(REMINDER)
+    story.admit(by=REMINDER)
+    assert story.state.turn is not None
+    assert joiners(story.state.turn, story.state.buffered) == ()
+    assert story.finish_tools().events == (like(ToolResultRecorded),)
+
+
+@pytest.mark.requirement("core.preempt-automation")
+@pytest.mark.parametrize("person", [OPERATOR, ALICE])
+def test_a_trusted_person_ends_an_automation_turn_after_its_batch(person: Authority) -> None:
+    story = in_batch(REMINDER)
+    story.admit("later", by=WEBHOOK)
+    story.admit("now", by=person)
+    decision = story.finish_tools()
+    assert decision.events == (
+        like(ToolResultRecorded),
+        like(TurnRecorded, outcome=TurnOutcome.STOPPED, input_ids=("i1",)),
+        like(TurnStarted, input_ids=("i3",), authority=person),
+    )
+    assert decision.early == (like(CallModel, round=0),)
+    assert story.messages[-2:] == (
+        like(NoteMessage, text=containing("automated turn", "stopped unfinished")),
+        like(UserMessage, text="now"),
+    )
+    assert story.answer().events[-1] == like(TurnStarted, input_ids=("i2",))
+
+
+@pytest.mark.requirement("core.preempt-automation")
+def test_an_untrusted_person_never_ends_a_turn() -> None:
+    story = in_batch(REMINDER)
+    story.admit(by=STRANGER)
+    assert story.finish_tools().events == (like(ToolResultRecorded),)
+
+
+def test_nobody_preempts_a_person_or_no_turn() -> None:
+    story = in_batch(ALICE)
+    story.admit(by=OPERATOR)
+    assert preemptor(story.state) is None
+    assert preemptor(Story().state) is None
