@@ -1,18 +1,16 @@
 """Puts tool calls together from the fragments in which providers stream them.
 
 The dialects differ: most give an index, some leave it out or give 0 to every call; ids come once,
-in every fragment, empty, null or the same for all calls; arguments come in pieces, whole, or as an
-object. What a call asks for is never guessed: a call that cannot be read carries a fault.
+in every fragment, empty or the same for all calls; arguments come in pieces or whole. What a call
+asks for is never guessed: a call that cannot be read carries a fault.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
 
 from netclaw.core.session.commands import ProposedCall
+from netclaw.models.json_text import is_json_object
 
 MAX_CALLS = 128
 """More calls than this in one answer are a runaway model."""
@@ -40,17 +38,20 @@ class _Slot:
         """Whether the arguments are a complete object; a whole one cannot be continued."""
         if not self.parts or self.size > COMPLETENESS_CHECK_MAX_CHARS:
             return False
-        return self.parts[-1].rstrip().endswith("}") and _is_object(self.arguments)
+        return self.parts[-1].rstrip().endswith("}") and is_json_object(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fragment:
-    """One element of a `tool_calls` delta, with the nulls and odd types taken out."""
+class Fragment:
+    """A piece of one call, with the nulls and odd types of its dialect taken out.
 
-    index: int | None
-    provider_id: str
-    name: str
-    arguments: str
+    `index` tells the calls of one answer apart where the dialect counts; any number will do.
+    """
+
+    index: int | None = None
+    provider_id: str = ""
+    name: str = ""
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,8 @@ class CallAssembly:
     def __bool__(self) -> bool:
         return bool(self._slots)
 
-    def feed(self, raw: object) -> Growth | None:
+    def feed(self, fragment: Fragment) -> Growth | None:
         """Take one fragment; None if it said nothing. Raises `TooManyCallsError`."""
-        fragment = _read(raw)
-        if fragment is None:
-            return None
         position = self._position(fragment)
         if position is None:
             return None
@@ -95,7 +93,7 @@ class CallAssembly:
         """The calls in the order in which they began."""
         return tuple(_propose(slot) for slot in self._slots)
 
-    def _position(self, fragment: _Fragment) -> int | None:
+    def _position(self, fragment: Fragment) -> int | None:
         known = self._known(fragment)
         if known is not None and not self._begins_anew(fragment, self._slots[known]):
             return known
@@ -109,7 +107,7 @@ class CallAssembly:
             self._by_index[fragment.index] = position
         return position
 
-    def _known(self, fragment: _Fragment) -> int | None:
+    def _known(self, fragment: Fragment) -> int | None:
         """The call that the fragment would continue, if it does not begin one."""
         if fragment.index is not None:
             return self._by_index.get(fragment.index)
@@ -122,7 +120,7 @@ class CallAssembly:
         return len(self._slots) - 1
 
     @staticmethod
-    def _begins_anew(fragment: _Fragment, slot: _Slot) -> bool:
+    def _begins_anew(fragment: Fragment, slot: _Slot) -> bool:
         if not fragment.name:
             return False
         if fragment.provider_id and slot.provider_id:
@@ -133,46 +131,15 @@ class CallAssembly:
         return bool(fragment.arguments.strip() or fragment.index is None) and slot.is_whole()
 
 
-def _read(raw: object) -> _Fragment | None:
-    if not isinstance(raw, dict):
-        return None
-    function = raw.get("function")
-    if not isinstance(function, dict):
-        function = {}
-    index = raw.get("index")
-    arguments = function.get("arguments")
-    if isinstance(arguments, dict):
-        arguments = orjson.dumps(arguments).decode()
-    return _Fragment(
-        index=index if isinstance(index, int) and index >= 0 else None,
-        provider_id=_text(raw.get("id")),
-        name=_text(function.get("name")),
-        arguments=_text(arguments),
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
 def _propose(slot: _Slot) -> ProposedCall:
     arguments = slot.arguments
     fault: str | None = None
     if not arguments.strip():
         arguments = "{}"
-    elif not _is_object(arguments):
+    elif not is_json_object(arguments):
         fault = "The arguments are not a valid JSON object."
     if not slot.name:
         fault = "The call names no tool."
     return ProposedCall(
         provider_call_id=slot.provider_id, name=slot.name, arguments=arguments, fault=fault
     )
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(orjson.loads(text), dict)
-    except orjson.JSONDecodeError:
-        return False

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
-from typing import Final
 from urllib.parse import urlsplit
 
-import aiohttp
-
-from netclaw.core.errors import ErrorCategory
 from netclaw.core.settings import ModelSettings
+from netclaw.models.chat_reply import ChatReplyAssembler
 from netclaw.models.chat_request import render_body
 from netclaw.models.connections import ModelConnections
-from netclaw.models.failures import Secrets, from_status
-from netclaw.models.reply import ReplyAssembler
-from netclaw.models.sse import SseDecoder, SseOverflowError
-from netclaw.ports.model import Credential, ModelCallError, ModelRequest, StreamItem
-
-ERROR_BODY_MAX_BYTES = 64 * 1024
-ERROR_BODY_TIMEOUT_S = 10.0
-WHOLE_BODY_MAX_BYTES = 32 * 1024 * 1024
-TAIL_TIMEOUT_S = 5.0
-"""After the finish reason: how long usage and the end of the stream may still take."""
-REUSE_TIMEOUT_S = 0.5
-"""After the answer: how long the connection may take to become free for the next call."""
-_DIRECT_BODY_BYTES: Final = 512 * 1024
-_BROKEN: Final = "The connection to the model service broke off."
+from netclaw.models.exchange import ModelExchange
+from netclaw.models.failures import Secrets
+from netclaw.ports.model import Credential, ModelRequest, StreamItem
 
 
 class OpenAICompatibleClient:
@@ -44,144 +27,19 @@ class OpenAICompatibleClient:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
-        self._connections = connections
-        self._url = completions_url(settings.endpoint)
-        self._host = urlsplit(settings.endpoint).hostname or "?"
         self._secrets = Secrets(credential.secret if credential else None)
-        self._wall_clock = wall_clock
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream",
-            "Accept-Encoding": "identity",
-        }
-        if credential:
-            self._headers["Authorization"] = f"Bearer {credential.secret}"
+        self._exchange = ModelExchange(
+            completions_url(settings.endpoint),
+            {"Authorization": f"Bearer {credential.secret}"} if credential else {},
+            connections,
+            secrets=self._secrets,
+            wall_clock=wall_clock,
+        )
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """See `ModelClient.stream`. One attempt; `RetryingClient` adds more."""
-        assembler = ReplyAssembler(self._secrets)
-        response = await self._open(render_body(self._settings, request))
-        try:
-            await self._refuse_failure(response)
-            async with aclosing(self._read(response, assembler)) as items:
-                async for item in items:
-                    yield item
-            yield assembler.finished()
-            await _drain(response)
-        finally:
-            # Closes the connection unless the answer was read to its end.
-            response.release()
-
-    async def _open(self, body: bytes) -> aiohttp.ClientResponse:
-        """Send the request; a kept connection that the server just closed costs no attempt."""
-        try:
-            try:
-                return await self._post(body)
-            except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
-                return await self._post(body)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise self._unreachable(error) from None
-
-    async def _post(self, body: bytes) -> aiohttp.ClientResponse:
-        # A large body goes out in pieces, so that it does not hold up the loop.
-        data = body if len(body) <= _DIRECT_BODY_BYTES else io.BytesIO(body)
-        return await self._connections.session().post(
-            self._url, data=data, headers=self._headers, allow_redirects=False
-        )
-
-    def _unreachable(self, error: Exception) -> ModelCallError:
-        detail = self._secrets.scrub(f"{type(error).__name__}: {error}")
-        if isinstance(error, TimeoutError):
-            return ModelCallError(
-                ErrorCategory.TIMEOUT,
-                f"The model service at {self._host} did not take the connection in time.",
-                detail=detail,
-                is_transient=True,
-            )
-        if isinstance(error, aiohttp.ClientSSLError):
-            return ModelCallError(
-                ErrorCategory.PROVIDER_FAILURE,
-                f"No trusted connection to the model service at {self._host} could be made.",
-                detail=detail,
-            )
-        if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError | ValueError):
-            return ModelCallError(
-                ErrorCategory.PROVIDER_FAILURE,
-                "The configured address of the model service is not a valid URL.",
-                detail=detail,
-            )
-        is_connecting = isinstance(error, aiohttp.ClientConnectorError)
-        sentence = f"The model service at {self._host} cannot be reached."
-        return ModelCallError(
-            ErrorCategory.PROVIDER_FAILURE,
-            sentence if is_connecting else _BROKEN,
-            detail=detail,
-            is_transient=True,
-        )
-
-    async def _refuse_failure(self, response: aiohttp.ClientResponse) -> None:
-        """Raise what a status other than 200 or a page instead of an answer stands for."""
-        if response.status == 200 and response.content_type != "text/html":
-            return
-        body = b""
-        with suppress(aiohttp.ClientError, OSError):
-            async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
-                body = await _read_bounded(response.content, ERROR_BODY_MAX_BYTES)
-        if response.status != 200:
-            raise from_status(
-                response.status,
-                response.headers,
-                body,
-                secrets=self._secrets,
-                now_s=self._wall_clock(),
-            )
-        raise ModelCallError(
-            ErrorCategory.PROVIDER_FAILURE,
-            "The model service answered with a web page; check the endpoint's path.",
-            detail=self._secrets.scrub(body.decode("utf-8", "replace")),
-        )
-
-    async def _read(
-        self, response: aiohttp.ClientResponse, assembler: ReplyAssembler
-    ) -> AsyncGenerator[StreamItem, None]:
-        """The items of the body. Returns at its end, early or not; the assembler knows."""
-        if response.content_type == "application/json":
-            for item in await self._read_whole(response, assembler):
-                yield item
-            return
-        decoder = SseDecoder()
-        reader = response.content
-        is_open = True
-        while is_open and not assembler.is_done and assembler.failure is None:
-            try:
-                chunk = await _next_chunk(reader, has_tail_limit=assembler.is_complete)
-                is_open = bool(chunk)
-                items = assembler.feed(decoder.feed(chunk) if chunk else decoder.finish())
-            except (aiohttp.ClientError, OSError, SseOverflowError) as error:
-                if not assembler.is_complete:
-                    assembler.failure = self._broken(error, assembler)
-                return
-            for item in items:
-                yield item
-
-    async def _read_whole(
-        self, response: aiohttp.ClientResponse, assembler: ReplyAssembler
-    ) -> list[StreamItem]:
-        try:
-            body = await _read_bounded(response.content, WHOLE_BODY_MAX_BYTES)
-        except (aiohttp.ClientError, OSError) as error:
-            assembler.failure = self._broken(error, assembler)
-            return []
-        return assembler.feed_whole(body)
-
-    def _broken(self, error: Exception, assembler: ReplyAssembler) -> ModelCallError:
-        is_overflow = isinstance(error, SseOverflowError)
-        return assembler.error(
-            ErrorCategory.PROVIDER_FAILURE,
-            "The model service sent a line without end." if is_overflow else _BROKEN,
-            detail=self._secrets.scrub(f"{type(error).__name__}: {error}"),
-            is_transient=not is_overflow,
-        )
+        body = render_body(self._settings, request)
+        return self._exchange.stream(body, ChatReplyAssembler(self._secrets))
 
 
 def completions_url(endpoint: str) -> str:
@@ -192,39 +50,3 @@ def completions_url(endpoint: str) -> str:
     if not urlsplit(base).path:
         base += "/v1"
     return base + "/chat/completions"
-
-
-async def _next_chunk(reader: aiohttp.StreamReader, *, has_tail_limit: bool) -> bytes:
-    """What has arrived, empty at the end of the body.
-
-    After the finish reason there is a limit: some servers never end the stream, and an answer
-    that is whole must not wait for them. Before it there is none, and so no timer per token.
-    """
-    if not has_tail_limit:
-        return await reader.readany()
-    try:
-        async with asyncio.timeout(TAIL_TIMEOUT_S):
-            return await reader.readany()
-    except TimeoutError:
-        return b""
-
-
-async def _read_bounded(reader: aiohttp.StreamReader, limit: int) -> bytes:
-    """At most `limit` bytes of the body."""
-    parts: list[bytes] = []
-    size = 0
-    while size < limit:
-        part = await reader.readany()
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)[:limit]
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read the end of the body, so that the connection can be used again."""
-    with suppress(aiohttp.ClientError, OSError):
-        async with asyncio.timeout(REUSE_TIMEOUT_S):
-            while not response.content.at_eof():
-                await response.content.readany()

@@ -1,4 +1,4 @@
-"""Reads the events of a streamed chat completion and puts the answer together.
+"""Puts a streamed answer together, whatever the dialect of its events.
 
 Sans I/O. Deltas that arrived in one read leave as one item: what a person sees is the same, and
 the cost of an item is paid once instead of per token.
@@ -6,15 +6,15 @@ the cost of an item is paid once instead of per token.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
-
-import orjson
 
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import Usage
 from netclaw.core.session.commands import FinishReason
-from netclaw.models.call_assembly import CallAssembly, TooManyCallsError
+from netclaw.models.call_assembly import CallAssembly, Fragment, TooManyCallsError
 from netclaw.models.failures import Secrets, from_error_event
+from netclaw.models.json_text import parse_lenient
 from netclaw.models.sse import KEEPALIVE
 from netclaw.ports.model import (
     CallDelta,
@@ -26,7 +26,6 @@ from netclaw.ports.model import (
     ThinkingDelta,
 )
 
-DONE = b"[DONE]"
 MAX_REPLY_CHARS = 32 * 1024 * 1024
 """An answer beyond this is a runaway; it would only be cut by the memory ceiling of the process."""
 
@@ -37,15 +36,19 @@ _FINISH_REASONS = {
     "length": FinishReason.LENGTH,
     "max_tokens": FinishReason.LENGTH,
     "model_length": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
     "content_filter": FinishReason.CONTENT_FILTER,
     "safety": FinishReason.CONTENT_FILTER,
     "recitation": FinishReason.CONTENT_FILTER,
+    "refusal": FinishReason.CONTENT_FILTER,
 }
-_FAILED_FINISH = frozenset({"error", "abort", "insufficient_system_resource"})
 
 
-class ReplyAssembler:
-    """One answer. `feed` events; then `failure` says what broke, or `finished` gives the whole."""
+class ReplyAssembler(ABC):
+    """One answer. `feed` events; then `failure` says what broke, or `finished` gives the whole.
+
+    A dialect reads its events in `_take` and tells what they say through the other methods.
+    """
 
     __slots__ = (
         "_calls",
@@ -83,9 +86,13 @@ class ReplyAssembler:
         self.is_started = False
         """Something of the answer has arrived."""
 
+    @abstractmethod
+    def _take(self, data: bytes) -> None:
+        """Read one event; `_finish` is set by what makes the answer whole in this dialect."""
+
     @property
     def is_complete(self) -> bool:
-        """A finish reason has arrived: only usage may still be missing."""
+        """The answer is whole; what may still follow is not needed for it."""
         return self._finish is not None
 
     def feed(self, events: list[bytes]) -> list[StreamItem]:
@@ -93,14 +100,10 @@ class ReplyAssembler:
         self._items = []
         for data in events:
             if data == KEEPALIVE:
-                self._flush()
-                self._items.append(Keepalive())
-            elif data == DONE:
-                self.is_done = True
-                break
+                self._keep_alive()
             else:
                 self._take(data)
-                if self.failure is not None:
+                if self.is_done or self.failure is not None:
                     break
         self._flush()
         return self._items
@@ -154,63 +157,33 @@ class ReplyAssembler:
             return FinishReason.TOOL_CALLS if self._calls else FinishReason.STOP
         return known
 
-    def _take(self, data: bytes) -> None:
-        chunk = _parse(data)
-        if not isinstance(chunk, dict):
-            self.failure = self.error(
-                ErrorCategory.PROVIDER_FAILURE,
-                "The model service sent something that is not a model answer.",
-                detail=self._secrets.scrub(data[:200].decode("utf-8", "replace")),
-                is_transient=True,
-            )
-            return
-        choices = chunk.get("choices")
-        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-            self._take_choice(choices[0])
-        error = chunk.get("error")
-        if error or chunk.get("object") == "error":
-            self.failure = from_error_event(chunk, secrets=self._secrets)
-            self.failure.is_before_first_chunk = not self.is_started
-            return
-        usage = chunk.get("usage")
-        if usage is not None:
-            self._usage = read_usage(usage) or self._usage
-        if not self._model:
-            self._model = _text(chunk.get("model"))
+    def _parse(self, data: bytes) -> dict[str, Any] | None:
+        """The object that an event carries; None is a failure, and noted as one."""
+        chunk = parse_lenient(data)
+        if isinstance(chunk, dict):
+            return chunk
+        self.failure = self.error(
+            ErrorCategory.PROVIDER_FAILURE,
+            "The model service sent something that is not a model answer.",
+            detail=self._secrets.scrub(data[:200].decode("utf-8", "replace")),
+            is_transient=True,
+        )
+        return None
 
-    def _take_choice(self, choice: dict[str, Any]) -> None:
-        delta = choice.get("delta")
-        if not isinstance(delta, dict):
-            delta = choice.get("message")
-        if isinstance(delta, dict):
-            self._take_delta(delta)
-        reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
-            if reason.lower() in _FAILED_FINISH:
-                self.failure = self.error(
-                    ErrorCategory.PROVIDER_FAILURE,
-                    "The model service gave up on its answer.",
-                    detail=self._secrets.scrub(f"finish_reason {reason}"),
-                    is_transient=True,
-                )
-            self._finish = reason
+    def _fail(self, event: dict[str, Any]) -> None:
+        """End the answer with the error that the provider reports in `event`."""
+        self.failure = from_error_event(event, secrets=self._secrets)
+        self.failure.is_before_first_chunk = not self.is_started
 
-    def _take_delta(self, delta: dict[str, Any]) -> None:
-        content = delta.get("content")
-        if content:
-            self._say(
-                TextDelta, self._text, content if isinstance(content, str) else _join(content)
-            )
-        thinking = delta.get("reasoning_content") or delta.get("reasoning")
-        if thinking:
-            self._say(ThinkingDelta, self._thinking, _text(thinking))
-        refusal = delta.get("refusal")
-        if refusal:
-            self._say(TextDelta, self._text, _text(refusal))
-        calls = delta.get("tool_calls")
-        if isinstance(calls, list):
-            for raw in calls:
-                self._take_call(raw)
+    def _say_text(self, text: str) -> None:
+        self._say(TextDelta, self._text, text)
+
+    def _say_thinking(self, text: str) -> None:
+        self._say(ThinkingDelta, self._thinking, text)
+
+    def _keep_alive(self) -> None:
+        self._flush()
+        self._items.append(Keepalive())
 
     def _say(self, kind: type[TextDelta | ThinkingDelta], whole: list[str], text: str) -> None:
         if not text:
@@ -222,9 +195,9 @@ class ReplyAssembler:
         whole.append(text)
         self._grow(len(text))
 
-    def _take_call(self, raw: object) -> None:
+    def _take_call(self, fragment: Fragment) -> None:
         try:
-            growth = self._calls.feed(raw)
+            growth = self._calls.feed(fragment)
         except TooManyCallsError:
             self.failure = self.error(
                 ErrorCategory.MODEL_BEHAVIOR, "The model asked for too many tool calls at once."
@@ -255,46 +228,3 @@ class ReplyAssembler:
         if self._pending:
             self._items.append(self._pending_type(text="".join(self._pending)))
             self._pending.clear()
-
-
-def read_usage(value: object) -> Usage | None:
-    """Token counts in the forms that providers use; None if it is no usage object."""
-    if not isinstance(value, dict):
-        return None
-    prompt_details = value.get("prompt_tokens_details")
-    output_details = value.get("completion_tokens_details")
-    cached = _count(prompt_details, "cached_tokens") or _count(value, "prompt_cache_hit_tokens")
-    return Usage(
-        input_tokens=_count(value, "prompt_tokens"),
-        output_tokens=_count(value, "completion_tokens"),
-        cached_input_tokens=cached,
-        reasoning_tokens=_count(output_details, "reasoning_tokens"),
-    )
-
-
-def _count(holder: object, key: str) -> int:
-    value = holder.get(key) if isinstance(holder, dict) else None
-    return max(0, int(value)) if isinstance(value, int | float) else 0
-
-
-def _parse(data: bytes) -> Any:
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        # Bytes that are no UTF-8 cost their character, not the answer.
-        return orjson.loads(data.decode("utf-8", "replace"))
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _join(content: object) -> str:
-    """Text of a content that is a list of parts."""
-    if not isinstance(content, list):
-        return ""
-    return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netclaw.models.call_assembly import MAX_CALLS, CallAssembly, TooManyCallsError
+from netclaw.models.chat_reply import read_fragment
 
 
 def piece(
@@ -103,10 +104,16 @@ DIALECTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+def feed(assembly: CallAssembly, raw: object) -> None:
+    fragment = read_fragment(raw)
+    if fragment is not None:
+        assembly.feed(fragment)
+
+
 def assemble(fragments: list[dict[str, Any]]) -> CallAssembly:
     assembly = CallAssembly()
     for fragment in fragments:
-        assembly.feed(fragment)
+        feed(assembly, fragment)
     return assembly
 
 
@@ -174,7 +181,7 @@ def test_calls_without_end_are_stopped() -> None:
     assembly = assemble(fragments)
     assert len(assembly.calls()) == MAX_CALLS
     with pytest.raises(TooManyCallsError):
-        assembly.feed(piece("{}", name="sh", index=MAX_CALLS))
+        feed(assembly, piece("{}", name="sh", index=MAX_CALLS))
 
 
 @pytest.mark.requirement("models.tool-call-dialects")
@@ -196,6 +203,6 @@ def test_calls_without_end_are_stopped() -> None:
 def test_nonsense_never_breaks_the_assembly(fragments: list[Any]) -> None:
     assembly = CallAssembly()
     for fragment in fragments:
-        assembly.feed(fragment)
+        feed(assembly, fragment)
     for call in assembly.calls():
         assert call.fault is not None or isinstance(orjson.loads(call.arguments), dict)

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from netclaw.core.errors import ErrorCategory
-from netclaw.models import openai_compatible
+from netclaw.models import exchange
 from netclaw.models.connections import ModelConnections
 from netclaw.models.openai_compatible import OpenAICompatibleClient
 from netclaw.models.retry import RetryingClient, RetryPolicy
@@ -57,7 +57,7 @@ async def test_an_answer_with_its_finish_reason_is_whole_without_done(
 async def test_a_whole_answer_does_not_wait_for_a_stream_that_never_ends(
     connections: ModelConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_compatible, "TAIL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(exchange, "TAIL_TIMEOUT_S", 0.05)
     chunk = b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"
     is_over = asyncio.Event()
@@ -124,7 +124,7 @@ async def test_bytes_that_are_no_text_cost_their_characters_only(
 async def test_a_line_without_end_is_refused(
     connections: ModelConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_compatible, "SseDecoder", partial(SseDecoder, max_event_bytes=1000))
+    monkeypatch.setattr(exchange, "SseDecoder", partial(SseDecoder, max_event_bytes=1000))
     async with raw_server(sse_answer(b"data: " + b"x" * 5000)) as url:
         failure = (await hear(client_at(url, connections), "x")).failure
     assert "without end" in failure.sentence

@@ -15,8 +15,8 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import Usage
 from netclaw.core.session.commands import FinishReason
 from netclaw.models import reply as reply_module
+from netclaw.models.chat_reply import DONE, ChatReplyAssembler
 from netclaw.models.failures import Secrets
-from netclaw.models.reply import DONE, ReplyAssembler
 from netclaw.models.sse import KEEPALIVE, SseDecoder
 from netclaw.ports.model import (
     CallDelta,
@@ -41,8 +41,8 @@ def call(arguments: str, **more: Any) -> dict[str, Any]:
 STOP = chunk({}, "stop")
 
 
-def assemble(*events: bytes) -> tuple[list[StreamItem], ReplyAssembler]:
-    assembler = ReplyAssembler(Secrets("sk-secret"))
+def assemble(*events: bytes) -> tuple[list[StreamItem], ChatReplyAssembler]:
+    assembler = ChatReplyAssembler(Secrets("sk-secret"))
     return assembler.feed(list(events)), assembler
 
 
@@ -269,7 +269,7 @@ def test_however_the_bytes_are_cut_the_answer_is_the_same(
     events = [chunk({kind: text}) for kind, text in parts] + [STOP, DONE]
     stream = b"".join(b"data: " + event + b"\n\n" for event in events)
     step = data.draw(st.integers(1, len(stream)))
-    decoder, assembler = SseDecoder(), ReplyAssembler(Secrets())
+    decoder, assembler = SseDecoder(), ChatReplyAssembler(Secrets())
     items: list[StreamItem] = []
     for start in range(0, len(stream), step):
         items += assembler.feed(decoder.feed(stream[start : start + step]))
@@ -283,7 +283,7 @@ def test_however_the_bytes_are_cut_the_answer_is_the_same(
 COST = """
 import time
 from netclaw.models.failures import Secrets
-from netclaw.models.reply import ReplyAssembler
+from netclaw.models.chat_reply import ChatReplyAssembler
 from netclaw.models.sse import SseDecoder
 
 event = b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",'
@@ -291,7 +291,7 @@ event += b'"choices":[{"index":0,"delta":{"content":" token"},"finish_reason":nu
 tokens, per_read = 4000, 20
 costs = []
 for _ in range(9):
-    decoder, assembler = SseDecoder(), ReplyAssembler(Secrets())
+    decoder, assembler = SseDecoder(), ChatReplyAssembler(Secrets())
     began = time.process_time()
     for _ in range(tokens // per_read):
         assembler.feed(decoder.feed(event * per_read))
