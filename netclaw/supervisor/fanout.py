@@ -33,6 +33,13 @@ class Subscriber:
         self._handed_seq = seq
         self._waiter: asyncio.Future[None] | None = None
         self._held: list[Output] | None = None
+        self._held_size = 0
+        self._has_lost = False
+
+    @property
+    def seq(self) -> int:
+        """The last durable fact it was handed, or where it came in."""
+        return self._handed_seq
 
     def hold(self) -> None:
         """Keep what is published aside while the past is read for this subscriber."""
@@ -48,6 +55,11 @@ class Subscriber:
         if self._held is None:
             return
         for output in outputs:
+            self._held_size += output.ByteSize()
+            if self._held_size > self._limit:
+                self._held.clear()
+                self._held_size = 0
+                self._has_lost = True
             copy = Output()
             copy.CopyFrom(output)
             self._held.append(copy)
@@ -65,7 +77,8 @@ class Subscriber:
         for place, output in enumerate(held):
             if 0 < output.seq <= replayed_seq:
                 begin = place + 1
-        return held[begin:]
+        lost = [Output(type=RESYNC, seq=self._handed_seq)] if self._has_lost else []
+        return lost + held[begin:]
 
     def push(self, batch: bytes, seq: int) -> None:
         """Queue a serialized batch whose last durable fact is `seq` (0: none)."""

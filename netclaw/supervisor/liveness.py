@@ -34,11 +34,9 @@ class Liveness:
         self,
         sessions: Callable[[], Iterable[LiveSession]],
         settings: Callable[[], LivenessSettings],
-        on_hung: Callable[[LiveSession], None],
     ) -> None:
         self._sessions = sessions
         self._settings = settings
-        self._on_hung = on_hung
         self._number = 0
 
     async def run(self) -> None:
@@ -91,4 +89,3 @@ class Liveness:
             return
         process.dump_stacks()
         asyncio.get_running_loop().call_later(DUMP_GRACE_S, process.kill)
-        self._on_hung(live)

@@ -24,6 +24,8 @@ from netclaw.wire.v1.session_host_pb2 import HostCommand
 
 _log = logging.getLogger(__name__)
 
+URGENCY_OF = {"InputAdmitted": Urgency.WORK, "AnswerAdmitted": Urgency.ANSWER}
+"""Events of ours that make a start due, whoever waits for the answer to their admission."""
 INTERRUPTIBLE = frozenset({SlotState.QUEUED, SlotState.BACKOFF, SlotState.PASSIVE})
 """States in which a keeper waits and owns no process."""
 KEEPER_LOOK_S = 1.0
@@ -85,6 +87,15 @@ class Router:
             slot = self._slots.get(commit.session_id)
             if slot is not None:
                 slot.on_commit(commit)
+            if commit.append_id is None:
+                urgency = URGENCY_OF.get(commit.rows[-1].type)
+                if urgency is not None:
+                    self.wake(commit.session_id, urgency=urgency)
+
+    def note_record(self, record: SessionRecord) -> None:
+        """Remember a quarantine that the database knows of."""
+        if record.is_quarantined:
+            self.slot(record.session_id).hold = Hold.QUARANTINE
 
     def wake(self, session_id: SessionId, *, urgency: Urgency = Urgency.WORK) -> Slot:
         """Something durable waits for this session: let it run as soon as it may."""
@@ -99,6 +110,14 @@ class Router:
         """Start what has runnable work: at boot, and when the database recovered."""
         for session_id in session_ids:
             self._keep(self.slot(session_id))
+
+    def warm(self, session_ids: Iterable[SessionId]) -> list[Slot]:
+        """Start sessions whether or not something waits for them."""
+        slots = [self.slot(session_id) for session_id in session_ids]
+        for slot in slots:
+            slot.is_forced = True
+            self._keep(slot)
+        return slots
 
     def hold(self, session_id: SessionId, hold: Hold) -> None:
         """Do not start a session until an operator says so."""
@@ -173,6 +192,8 @@ class Router:
             yield
         finally:
             slot.is_blocked = False
+            if slot.is_wanted:
+                self._keep(slot)
             self.release(slot)
 
     async def restart(self, slot: Slot, command: HostCommand) -> None:
@@ -194,6 +215,11 @@ class Router:
             await self.drain(slot, command, EndReason.DRAIN)
         else:
             await self._interrupt(slot)
+
+    async def dismiss(self, slot: Slot) -> None:
+        """End a session's process and its keeper, for good."""
+        slot.is_blocked = True
+        await self._end_keeper(slot)
 
     async def _end_keeper(self, slot: Slot) -> None:
         while (keeper := slot.keeper) is not None:

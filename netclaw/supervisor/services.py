@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from netclaw.ports.journal import JournalStore
+from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.spawner import Spawner
 from netclaw.supervisor.envelope import Envelopes
-from netclaw.supervisor.ids import now_ms
+from netclaw.supervisor.ids import new_id, now_ms
 from netclaw.supervisor.settings import LiveSettings
 from netclaw.supervisor.storage_health import StorageHealth
 from netclaw.supervisor.tasks import Tasks
 from netclaw.wire.replay import Redact
+from netclaw.wire.sandbox_facts import UNKNOWN
 
 
 def _show_as_is(text: str) -> str:
@@ -31,12 +34,13 @@ class Services:
     settings: LiveSettings
     health: StorageHealth
     envelopes: Envelopes
+    pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""
-    sandbox_facts: bytes = b""
-    """JSON of what the sandbox proved at start; part of every Welcome."""
+    start_id: str = field(default_factory=new_id)
+    """Names this start of the supervisor; claims of another one have lapsed."""
+    sandbox: SandboxFacts = UNKNOWN
+    """What was proved at start; part of every Welcome and of the status."""
     now_ms: Callable[[], int] = now_ms
     redact: Redact = _show_as_is
     """Removes secrets from journal text that is shown again."""
-    sandbox_status: Mapping[str, str] = field(default_factory=dict)
-    """backend, limits and why, for `daemon status`."""

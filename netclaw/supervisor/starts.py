@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from netclaw.core.errors import NotFoundError
+from netclaw.core.errors import NotFoundError, QuarantinedError
 from netclaw.core.ids import SessionId
 from netclaw.core.settings import SessionStorage
 from netclaw.ports.journal import StartPoint
@@ -15,9 +15,10 @@ from netclaw.ports.spawner import Bootstrap
 from netclaw.supervisor.live_session import LiveSession
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.session_host import SessionHost
-from netclaw.supervisor.slot import Slot, SlotState
+from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.journal_codec import encode_settings
+from netclaw.wire.sandbox_facts import encode_facts
 from netclaw.wire.v1.session_host_pb2 import Welcome
 
 _log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class Starter:
         )
         token = self._host.expect(live)
         try:
-            storage = await self._storage(slot.session_id)
+            storage = await self._storage(slot)
             live.process = await services.spawner.spawn(
                 self._bootstrap(slot.session_id, token, storage)
             )
@@ -77,11 +78,14 @@ class Starter:
             live.process.kill()
             await live.process.wait()
 
-    async def _storage(self, session_id: SessionId) -> SessionStorage:
-        record = await self._services.store.get_session(session_id)
+    async def _storage(self, slot: Slot) -> SessionStorage:
+        record = await self._services.store.get_session(slot.session_id)
         if record is None:
-            raise NotFoundError(f"There is no session {session_id}.")
-        return self._services.envelopes.storage(session_id, record.storage_root)
+            raise NotFoundError(f"There is no session {slot.session_id}.")
+        if record.is_quarantined:
+            slot.hold = Hold.QUARANTINE
+            raise QuarantinedError(f"The session {slot.session_id} is quarantined.")
+        return self._services.envelopes.storage(slot.session_id, record.storage_root)
 
     def _bootstrap(self, session_id: SessionId, token: str, storage: SessionStorage) -> Bootstrap:
         return Bootstrap(
@@ -108,7 +112,7 @@ class Starter:
             interest=slot.hub.interest,
             generation=self._services.generation,
             redactions=settings.redactions,
-            sandbox=self._services.sandbox_facts,
+            sandbox=encode_facts(self._services.sandbox),
         )
         if point.snapshot is not None:
             welcome.snapshot = point.snapshot.payload

@@ -1,0 +1,256 @@
+"""The operator's service: end, restart, reset and remove sessions, read journals, stop all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from netclaw import __version__
+from netclaw.core.errors import StorageReadOnlyError
+from netclaw.core.ids import SessionId, parse_session_id
+from netclaw.supervisor.admissions import Admissions
+from netclaw.supervisor.callers import Caller
+from netclaw.supervisor.gateway_api import Gateway
+from netclaw.supervisor.router import Router
+from netclaw.supervisor.rows import session_row
+from netclaw.supervisor.rpc import RpcStream
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.slot import Slot, SlotState
+from netclaw.wire.convert import row_to_proto
+from netclaw.wire.v1 import admin_pb2 as pb
+from netclaw.wire.v1.common_pb2 import JournalRow
+from netclaw.wire.v1.gateway_pb2 import (
+    SendUserMessageRequest,
+    SendUserMessageResponse,
+    SessionRow,
+)
+from netclaw.wire.v1.session_host_pb2 import HostCommand
+
+_log = logging.getLogger(__name__)
+
+JOURNAL_PAGE = 500
+RESTART_PATIENCE_S = 15.0
+"""How long a restart of a session waits for the new process to be ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadOutcome:
+    """What reading the configuration again led to."""
+
+    is_changed: bool
+    is_restarting: bool
+
+
+class Daemon(Protocol):
+    """What the operator may ask of the daemon as a whole."""
+
+    @property
+    def state(self) -> str:
+        """`running` or `draining`."""
+
+    def request_stop(self, *, is_restart: bool) -> None:
+        """Begin a graceful stop or an in-place restart."""
+
+    async def reload(self) -> ReloadOutcome:
+        """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
+
+
+class Admin:
+    """Implements `Admin` of admin.proto; see there for what each method promises."""
+
+    def __init__(
+        self,
+        services: Services,
+        router: Router,
+        admissions: Admissions,
+        gateway: Gateway,
+        daemon: Daemon,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._services = services
+        self._router = router
+        self._admissions = admissions
+        self._gateway = gateway
+        self._daemon = daemon
+        self._monotonic = monotonic
+        self._began = monotonic()
+
+    async def kill_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """SIGKILL; returns when the process is dead."""
+        slot = await self._slot(request)
+        await self._router.kill(slot)
+        return await self._row(slot)
+
+    async def stop_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """Drain and leave it passive until something new arrives."""
+        slot = await self._slot(request)
+        await self._router.rest(slot, self._drain_command(is_restart=False))
+        return await self._row(slot)
+
+    async def restart_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """Drain, lift a quarantine, start again."""
+        slot = await self._slot(request)
+        await self._services.store.set_quarantined(slot.session_id, is_quarantined=False)
+        await self._router.restart(slot, self._drain_command(is_restart=True))
+        try:
+            async with asyncio.timeout(RESTART_PATIENCE_S):
+                await slot.until_state(SlotState.LIVE)
+        except TimeoutError:
+            _log.warning("session %s is slow to start again", slot.session_id)
+        return await self._row(slot)
+
+    async def reset_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """Begin a new life."""
+        slot = await self._slot(request)
+        async with self._router.exclusive(slot):
+            await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
+        return await self._row(slot)
+
+    async def delete_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """Remove its rows, move its files to the trash."""
+        slot = await self._slot(request)
+        record = await self._router.record(slot.session_id)
+        async with self._router.exclusive(slot):
+            await self._services.store.delete_session(slot.session_id)
+            self._admissions.forget(slot.session_id)
+            slot.hold = None
+            slot.hub.close()
+            storage = self._services.envelopes.storage(slot.session_id, record.storage_root)
+            await asyncio.to_thread(self._discard, Path(storage.root))
+        return session_row(record, None)
+
+    async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:
+        """Ask a session to shorten its history now."""
+        slot = await self._slot(request)
+        live = slot.live
+        if live is None:
+            slot = self._router.wake(slot.session_id)
+            async with asyncio.timeout(RESTART_PATIENCE_S):
+                await slot.until_state(SlotState.LIVE)
+            live = slot.live
+        if live is not None:
+            live.command(HostCommand(kind="compact", actor=caller.name))
+        return await self._row(slot)
+
+    async def read_journal(
+        self, request: pb.ReadJournalRequest, _caller: Caller, stream: RpcStream
+    ) -> None:
+        """Every stored row after a seq."""
+        record = await self._router.record(parse_session_id(request.session_id))
+        since = request.since_seq
+        while True:
+            rows = await self._services.store.read_journal(
+                record.session_id, since=since, limit=JOURNAL_PAGE
+            )
+            for row in rows:
+                message: JournalRow = row_to_proto(row)
+                await stream.write(message)
+            if len(rows) < JOURNAL_PAGE:
+                return
+            since = rows[-1].seq
+
+    async def inject(
+        self, request: SendUserMessageRequest, caller: Caller
+    ) -> SendUserMessageResponse:
+        """Deliver a message as an adapter would."""
+        return await self._gateway.inject(request, caller)
+
+    async def status(self, _request: pb.StatusRequest, _caller: Caller) -> pb.StatusResponse:
+        """The daemon about itself."""
+        services = self._services
+        counts = await services.store.counts()
+        settings = services.settings.current
+        model = settings.session.main_model
+        sandbox = services.sandbox
+        return pb.StatusResponse(
+            state=self._daemon.state,
+            pid=services.pid,
+            generation=services.generation,
+            uptime_s=self._monotonic() - self._began,
+            version=__version__,
+            live_sessions=sum(1 for slot in self._router.slots if slot.pid),
+            quarantined_sessions=counts.quarantined,
+            sandbox_backend=sandbox.backend.value if sandbox.backend is not None else "",
+            sandbox_limits=sandbox.limits,
+            sandbox_why=sandbox.why,
+            zygote_pid=services.spawner.zygote_pid,
+            degraded_reason=settings.degraded_reason,
+            main_model=model.model_id if model is not None else "",
+            main_provider=model.provider if model is not None else "",
+            total_sessions=counts.sessions,
+            admitted_inputs=counts.admitted_inputs,
+            pending_inputs=counts.pending_inputs,
+            turns_completed=counts.turns_completed,
+            turns_failed=counts.turns_failed,
+            storage_state=services.health.state,
+            database_bytes=counts.database_bytes,
+            outbox_waiting=counts.outbox_waiting,
+        )
+
+    async def shutdown(self, request: pb.ShutdownRequest, _caller: Caller) -> pb.ShutdownResponse:
+        """Begin a graceful stop or an in-place restart."""
+        self._daemon.request_stop(is_restart=request.restart)
+        return pb.ShutdownResponse(generation=self._services.generation)
+
+    async def reload(self, _request: pb.ReloadRequest, _caller: Caller) -> pb.ReloadResponse:
+        """Read the configuration again."""
+        outcome = await self._daemon.reload()
+        return pb.ReloadResponse(
+            changed=outcome.is_changed,
+            restarting=outcome.is_restarting,
+            generation=self._services.generation,
+        )
+
+    async def check_storage(
+        self, _request: pb.CheckStorageRequest, _caller: Caller
+    ) -> pb.CheckStorageResponse:
+        """Full integrity check of the open database."""
+        fault = await self._services.store.check_integrity(is_full=True)
+        return pb.CheckStorageResponse(ok=fault is None, detail=fault or "")
+
+    async def _slot(self, request: pb.SessionRef) -> Slot:
+        record = await self._router.record(parse_session_id(request.session_id))
+        self._router.note_record(record)
+        return self._router.slot(record.session_id)
+
+    async def _row(self, slot: Slot) -> SessionRow:
+        record = await self._router.record(SessionId(slot.session_id))
+        row = session_row(record, slot)
+        self._router.release(slot)
+        return row
+
+    def _drain_command(self, *, is_restart: bool) -> HostCommand:
+        return HostCommand(
+            kind="drain",
+            is_restart=is_restart,
+            budget_s=self._services.settings.current.daemon.drain_s,
+            actor="operator",
+        )
+
+    def _discard(self, root: Path) -> None:
+        """Move an envelope to `<home>/trash/<date>/` (decision 34)."""
+        if not root.is_dir():
+            return
+        now = datetime.fromtimestamp(self._services.now_ms() / 1000, tz=UTC)
+        folder = self._services.home / "trash" / now.strftime("%Y-%m-%d")
+        place = folder / root.name
+        number = 1
+        while place.exists():
+            number += 1
+            place = folder / f"{root.name}.{number}"
+        try:
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            shutil.move(root, place)
+        except OSError as error:
+            raise StorageReadOnlyError(
+                f"The session's rows are removed, but its files at {root} cannot be moved:"
+                f" {error.strerror}."
+            ) from None

@@ -1,0 +1,169 @@
+"""Turns a message as it came over the wire into an input to make durable, or refuses it.
+
+Everything that can be wrong with a message is found here, before it is admitted; what a token
+may claim is capped here (decision 40). Nothing waits for a session's process.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from netclaw.core.authority import Audience, SourceKind
+from netclaw.core.errors import DeniedByPolicyError, NotFoundError
+from netclaw.core.ids import SessionId, may_create_by_name, parse_session_id
+from netclaw.core.messages import MediaRef
+from netclaw.core.session.admission import check_text
+from netclaw.core.session.events import SessionKind
+from netclaw.ports.journal import AdmitRequest, NewSession, SessionRecord
+from netclaw.supervisor.callers import (
+    Caller,
+    audience_for_new_session,
+    authority_for,
+    check_short_text,
+    parse_source,
+)
+from netclaw.supervisor.ids import new_cli_session_id, new_input_id
+from netclaw.supervisor.router import Router
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.uploads import Uploads
+from netclaw.wire.convert import target_from_proto
+from netclaw.wire.v1.common_pb2 import Sender
+from netclaw.wire.v1.gateway_pb2 import SendUserMessageRequest
+
+KNOWN_SESSIONS = 10_000
+"""How many sessions' fixed facts are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What never changes in one life of a session's row."""
+
+    audience: Audience
+    storage_root: str
+
+
+class Admissions:
+    """Validates messages and creates the sessions that may be created."""
+
+    def __init__(self, services: Services, router: Router, uploads: Uploads) -> None:
+        self._services = services
+        self._router = router
+        self._uploads = uploads
+        self._known: OrderedDict[SessionId, SessionFacts] = OrderedDict()
+
+    def forget(self, session_id: SessionId) -> None:
+        """The session's row is gone."""
+        self._known.pop(session_id, None)
+
+    async def ensure(
+        self, session_id: SessionId | None, caller: Caller, *, must_exist: bool
+    ) -> tuple[SessionId, bool]:
+        """Find or create a session by name; returns its id and whether it is new.
+
+        Raises `NotFoundError` for an unknown id that this caller may not create by naming it.
+        """
+        if session_id is None:
+            session_id = new_cli_session_id()
+        elif session_id in self._known or await self._load(session_id) is not None:
+            return session_id, False
+        if must_exist or not (caller.is_operator and may_create_by_name(session_id)):
+            raise _unknown(session_id)
+        return session_id, await self._create(session_id, Sender(), caller)
+
+    async def prepare(
+        self, message: SendUserMessageRequest, caller: Caller, *, may_create_any: bool = False
+    ) -> AdmitRequest:
+        """Check a message and freeze its authority.
+
+        `may_create_any` is the operator's way to stand in for an adapter, which may create every
+        key of its channel.
+        """
+        session_id = parse_session_id(message.session_id)
+        check_text(
+            message.text, self._services.settings.current.daemon, has_media=bool(message.media)
+        )
+        source_id = check_short_text(message.source_message_id, "message id") or None
+        facts = self._known.get(session_id)
+        if facts is None:
+            facts = await self._facts(session_id, message, caller, may_create_any=may_create_any)
+        media: tuple[MediaRef, ...] = ()
+        if message.media:
+            storage = self._services.envelopes.storage(session_id, facts.storage_root)
+            media = await self._uploads.find(storage, message.media)
+        return AdmitRequest(
+            session_id=session_id,
+            input_id=new_input_id(),
+            source_message_id=source_id,
+            text=message.text,
+            authority=authority_for(
+                caller,
+                session_id,
+                facts.audience,
+                message.sender,
+                tuple(target_from_proto(target) for target in message.delivery_targets),
+            ),
+            attended=message.attended,
+            at=self._services.now_ms(),
+            media=media,
+        )
+
+    async def facts(self, session_id: SessionId) -> SessionFacts:
+        """A session's fixed facts; raises `NotFoundError`."""
+        facts = self._known.get(session_id) or await self._load(session_id)
+        if facts is None:
+            raise _unknown(session_id)
+        return facts
+
+    async def _facts(
+        self,
+        session_id: SessionId,
+        message: SendUserMessageRequest,
+        caller: Caller,
+        *,
+        may_create_any: bool,
+    ) -> SessionFacts:
+        facts = await self._load(session_id)
+        if facts is not None:
+            return facts
+        if not message.create or not (
+            may_create_any or (caller.is_operator and may_create_by_name(session_id))
+        ):
+            raise _unknown(session_id)
+        if caller.channels is not None and (
+            parse_source(message.sender.source_kind) not in caller.channels
+        ):
+            raise DeniedByPolicyError("This connection may not create sessions of that channel.")
+        await self._create(session_id, message.sender, caller)
+        return await self.facts(session_id)
+
+    async def _load(self, session_id: SessionId) -> SessionFacts | None:
+        record = await self._services.store.get_session(session_id)
+        return self._remember(record) if record is not None else None
+
+    async def _create(self, session_id: SessionId, sender: Sender, caller: Caller) -> bool:
+        channel = parse_source(sender.source_kind) if sender.source_kind else SourceKind.CLI
+        record, is_new = await self._services.store.create_session(
+            NewSession(
+                session_id=session_id,
+                kind=SessionKind.MAIN,
+                channel=channel,
+                audience=audience_for_new_session(caller, sender),
+                storage_root=self._services.envelopes.new_root(session_id),
+                at=self._services.now_ms(),
+            )
+        )
+        self._remember(record)
+        return is_new
+
+    def _remember(self, record: SessionRecord) -> SessionFacts:
+        self._router.note_record(record)
+        facts = SessionFacts(audience=record.audience, storage_root=record.storage_root)
+        self._known[record.session_id] = facts
+        if len(self._known) > KNOWN_SESSIONS:
+            self._known.popitem(last=False)
+        return facts
+
+
+def _unknown(session_id: SessionId) -> NotFoundError:
+    return NotFoundError(f"There is no session {session_id}.")

@@ -1,0 +1,266 @@
+"""One run of the supervisor: puts its parts together, starts them in order, stops them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from netclaw.config.loaded import LoadedConfig
+from netclaw.core.errors import InternalError, NetclawError
+from netclaw.core.supervision import is_start_held
+from netclaw.observe.redact import Redactor
+from netclaw.ports.journal import JournalStore
+from netclaw.ports.shell_runner import SandboxFacts
+from netclaw.ports.spawner import Spawner
+from netclaw.supervisor.admin_api import Admin, ReloadOutcome
+from netclaw.supervisor.admissions import Admissions
+from netclaw.supervisor.attach import Attachments
+from netclaw.supervisor.callers import OPERATOR, TokenBook
+from netclaw.supervisor.envelope import Envelopes
+from netclaw.supervisor.gateway_api import Gateway
+from netclaw.supervisor.home_guard import HomeGuard
+from netclaw.supervisor.keeper import Keeper
+from netclaw.supervisor.lifecycle import Drain
+from netclaw.supervisor.liveness import Liveness
+from netclaw.supervisor.manifest import take_manifest
+from netclaw.supervisor.router import Router
+from netclaw.supervisor.sd_notify import ServiceManager
+from netclaw.supervisor.server import Servers
+from netclaw.supervisor.services import Services
+from netclaw.supervisor.session_host import SessionHost
+from netclaw.supervisor.settings import LiveSettings, Settings
+from netclaw.supervisor.slot import Hold, SlotState
+from netclaw.supervisor.start_gate import StartGate
+from netclaw.supervisor.starts import Starter
+from netclaw.supervisor.storage_health import StorageHealth
+from netclaw.supervisor.tasks import OnFault, Tasks
+from netclaw.supervisor.uploads import Uploads
+
+_log = logging.getLogger(__name__)
+
+WARM_PATIENCE_S = 2.0
+"""How long traffic waits for sessions that were at work before the stop (S0)."""
+
+
+class Wish(Enum):
+    """What a signal, an operator or a fault wants of the daemon."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    RELOAD = "reload"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonParts:
+    """What `main` opened before the daemon could be put together."""
+
+    guard: HomeGuard
+    config: LoadedConfig
+    store: JournalStore
+    spawner: Spawner
+    redact: Redactor
+    generation: int
+    sandbox: SandboxFacts
+    reload_config: Callable[[], LoadedConfig]
+    on_new_config: Callable[[LoadedConfig], None]
+
+
+def settings_of(config: LoadedConfig) -> Settings:
+    """The part of a configuration that the supervisor runs by."""
+    return Settings(
+        daemon=config.daemon,
+        supervision=config.supervision,
+        storage=config.storage,
+        session=config.session,
+        credentials={name: item.secret for name, item in config.credentials.items()},
+        redactions=config.redactions,
+        degraded_reason=config.degraded_reason,
+    )
+
+
+class Supervisor:
+    """The running daemon; implements the operator API's `Daemon`."""
+
+    def __init__(self, parts: DaemonParts) -> None:
+        self._parts = parts
+        self._config = parts.config
+        self._wishes: asyncio.Queue[Wish] = asyncio.Queue()
+        self._tasks = Tasks(on_fatal=lambda _fault: self._wishes.put_nowait(Wish.FATAL))
+        self._drain: Drain | None = None
+        self._manager = ServiceManager()
+        self.when_ending: Callable[[float], None] | None = None
+        """Told the budget when the end begins."""
+        self._build(parts)
+
+    def _build(self, parts: DaemonParts) -> None:
+        settings = settings_of(parts.config)
+        home = parts.guard.home
+        self.services = Services(
+            home=home.root,
+            store=parts.store,
+            spawner=parts.spawner,
+            tasks=self._tasks,
+            settings=LiveSettings(settings),
+            health=StorageHealth(parts.store, self._tasks),
+            envelopes=Envelopes(home.root),
+            generation=parts.generation,
+            sandbox=parts.sandbox,
+            redact=parts.redact,
+        )
+        gate = StartGate(
+            places=settings.daemon.max_live_sessions, concurrency=settings.daemon.start_concurrency
+        )
+        self._host = SessionHost(self._tasks)
+        self._keeper = Keeper(
+            self.services, gate, Starter(self.services, self._host, str(parts.guard.host_socket))
+        )
+        self.router = Router(self.services, gate, self._keeper)
+        self._uploads = Uploads()
+        self._attachments = Attachments(self.services, self.router)
+        admissions = Admissions(self.services, self.router, self._uploads)
+        self.gateway = Gateway(
+            self.services, self.router, admissions, self._uploads, self._attachments
+        )
+        self.admin = Admin(self.services, self.router, admissions, self.gateway, self)
+        self.tokens = TokenBook()
+        self._servers = Servers(home.socket, parts.guard.host_socket)
+        self._liveness = Liveness(
+            self.router.live_sessions,
+            lambda: self.services.settings.current.session.limits,
+        )
+
+    # Running ------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """`running` or `draining`."""
+        return "draining" if self._drain is not None else "running"
+
+    def wish(self, wish: Wish) -> None:
+        """Ask for something; safe in a signal handler of the loop, acts later."""
+        self._wishes.put_nowait(wish)
+        if wish is Wish.STOP and self._drain is not None:
+            self._drain.hurry()
+
+    def request_stop(self, *, is_restart: bool) -> None:
+        """Begin a graceful stop or an in-place restart."""
+        self.wish(Wish.RESTART if is_restart else Wish.STOP)
+
+    async def start(self) -> None:
+        """Serve, warm up, take up what waits, say that we are ready."""
+        self.services.store.set_listener(self.router.on_commits)
+        self.services.health.when_recovered(self._look_after_all)
+        await self._servers.serve_host(self._host)
+        await self._hold_deadly_starts()
+        await self._warm_up()
+        token = self.tokens.issue(OPERATOR)
+        self._parts.guard.write_token(token)
+        await self._servers.serve_public(self.gateway, self.admin, self.tokens)
+        self.router.look_after(await self.services.store.runnable_sessions())
+        self._tasks.start(self._liveness.run(), name="liveness", on_fault=OnFault.STOP_DAEMON)
+        self._tasks.start(self._manager.keep_watchdog_quiet(), name="watchdog")
+        # What exists now lives as long as the daemon: a collection need not look at it again.
+        gc.collect()
+        gc.freeze()
+        self._parts.guard.write_pid()
+        self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
+        _log.info(
+            "netclawd is ready: home %s, generation %d",
+            self.services.home,
+            self.services.generation,
+        )
+
+    async def serve(self) -> Wish:
+        """Run until told to end; returns STOP, RESTART or FATAL once everything is ended."""
+        wish = await self._until_end_is_wished()
+        self._manager.tell("RELOADING=1" if wish is Wish.RESTART else "STOPPING=1")
+        limit_s = self.services.settings.current.daemon.shutdown_s
+        if self.when_ending is not None:
+            self.when_ending(limit_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._end(is_restart=wish is Wish.RESTART)
+        except TimeoutError:
+            _log.error("the stop took longer than %.0f s; what is left is killed", limit_s)
+        return wish
+
+    async def _until_end_is_wished(self) -> Wish:
+        while True:
+            wish = await self._wishes.get()
+            if wish is not Wish.RELOAD:
+                return wish
+            try:
+                await self.reload()
+            except NetclawError as error:
+                _log.error("the configuration was not reloaded: %s", error.sentence)
+
+    async def _end(self, *, is_restart: bool) -> None:
+        self._drain = Drain(
+            self.services,
+            self.router,
+            self._keeper,
+            self.gateway,
+            self._attachments,
+            self._servers,
+        )
+        await self._drain.run(is_restart=is_restart)
+        await self._tasks.cancel_all()
+        await self.services.store.close()
+
+    async def reload(self) -> ReloadOutcome:
+        """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
+        config = await asyncio.to_thread(self._parts.reload_config)
+        if config.is_equal(self._config):
+            return ReloadOutcome(is_changed=False, is_restarting=False)
+        needs_restart = config.needs_restart(self._config)
+        self._config = config
+        if needs_restart:
+            self.wish(Wish.RESTART)
+        else:
+            self.services.settings.current = settings_of(config)
+            self._parts.on_new_config(config)
+        return ReloadOutcome(is_changed=True, is_restarting=needs_restart)
+
+    # Start-up -----------------------------------------------------------------------------
+
+    async def _hold_deadly_starts(self) -> None:
+        """Do not start what killed us twice; say so (protocol "Recovery, exactly")."""
+        for session_id, deaths in await self.services.store.held_starts():
+            if is_start_held(deaths):
+                _log.error(
+                    "session %s is held: the supervisor died %d times in a row during its start",
+                    session_id,
+                    deaths,
+                )
+                self.router.hold(session_id, Hold.START_KILLS_DAEMON)
+
+    async def _warm_up(self) -> None:
+        """Start what was at work before the stop, ahead of normal traffic."""
+        warm = take_manifest(self.services.home / "run")
+        if not warm:
+            return
+        slots = self.router.warm(warm)
+        ready = [
+            self._tasks.start(slot.until_state(SlotState.LIVE), name="warm-up") for slot in slots
+        ]
+        _, late = await asyncio.wait(ready, timeout=WARM_PATIENCE_S)
+        for task in late:
+            task.cancel()
+
+    def _look_after_all(self) -> None:
+        self._tasks.start(self._take_up(), name="take up runnable work")
+
+    async def _take_up(self) -> None:
+        self.router.look_after(await self.services.store.runnable_sessions())
+
+
+def fault_of(wish: Wish) -> NetclawError | None:
+    """The error to end with; None for an end that was asked for."""
+    if wish is Wish.FATAL:
+        return InternalError("A part of the daemon failed; see the log.")
+    return None

@@ -1,0 +1,169 @@
+"""The part of the public service that asks and changes nothing, and the outbox of adapters."""
+
+from __future__ import annotations
+
+import asyncio
+
+from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError, NotFoundError
+from netclaw.core.ids import parse_session_id
+from netclaw.core.messages import Usage
+from netclaw.core.session.events import TurnRecorded
+from netclaw.supervisor.callers import Caller, parse_source
+from netclaw.supervisor.crashes import read_state
+from netclaw.supervisor.router import Router
+from netclaw.supervisor.rows import history_item, ledger_entry, session_row
+from netclaw.supervisor.services import Services
+from netclaw.wire.convert import recorded_of, usage_to_proto
+from netclaw.wire.v1 import gateway_pb2 as pb
+
+LIST_LIMIT = 1000
+LEDGER_LIMIT = 1000
+OUTBOX_LIMIT = 100
+HISTORY_BYTES = 12 * 1024 * 1024
+"""What fits into one answer; the newest items win."""
+
+
+class GatewayReads:
+    """Mixed into `Gateway`."""
+
+    def __init__(self, services: Services, router: Router) -> None:
+        self._services = services
+        self._router = router
+
+    async def list_sessions(
+        self, request: pb.ListSessionsRequest, _caller: Caller
+    ) -> pb.ListSessionsResponse:
+        """Catalog rows in id order, a page at a time."""
+        limit = min(request.limit or LIST_LIMIT, LIST_LIMIT)
+        records = await self._services.store.list_sessions(limit=limit, after_id=request.after_id)
+        return pb.ListSessionsResponse(
+            sessions=[
+                session_row(record, self._router.find(record.session_id)) for record in records
+            ]
+        )
+
+    async def get_session(self, request: pb.GetSessionRequest, _caller: Caller) -> pb.SessionDetail:
+        """One session with its storage and open work."""
+        record = await self._router.record(parse_session_id(request.session_id))
+        state = await read_state(self._services.store, record.session_id)
+        storage = self._services.envelopes.storage(record.session_id, record.storage_root)
+        model = self._services.settings.current.session.main_model
+        return pb.SessionDetail(
+            row=session_row(record, self._router.find(record.session_id)),
+            storage_root=storage.root,
+            storage_tmp=storage.tmp,
+            tokens=usage_to_proto(await self._tokens(request.session_id)),
+            last_input_tokens=state.last_input_tokens,
+            context_window=model.context_window if model is not None else 0,
+            parent=record.parent or "",
+            working_directory=state.working_directory,
+        )
+
+    async def get_history(
+        self, request: pb.GetHistoryRequest, _caller: Caller
+    ) -> pb.GetHistoryResponse:
+        """The chat items as the session's next model call would see them."""
+        record = await self._router.record(parse_session_id(request.session_id))
+        state = await read_state(self._services.store, record.session_id)
+        messages = state.history[-request.limit :] if request.limit else state.history
+        redact = self._services.redact
+
+        def items() -> list[pb.HistoryItem]:
+            found: list[pb.HistoryItem] = []
+            size = 0
+            for message in reversed(messages):
+                item = history_item(message, redact)
+                size += item.ByteSize()
+                if size > HISTORY_BYTES:
+                    break
+                found.append(item)
+            return found[::-1]
+
+        return pb.GetHistoryResponse(items=await asyncio.to_thread(items))
+
+    async def get_ledger(
+        self, request: pb.GetLedgerRequest, _caller: Caller
+    ) -> pb.GetLedgerResponse:
+        """What became of the newest inputs, oldest of them first."""
+        record = await self._router.record(parse_session_id(request.session_id))
+        limit = min(request.limit or LEDGER_LIMIT, LEDGER_LIMIT)
+        entries = await self._services.store.ledger(record.session_id, limit=limit)
+        return pb.GetLedgerResponse(entries=[ledger_entry(entry) for entry in entries])
+
+    async def find_input(
+        self, request: pb.FindInputRequest, _caller: Caller
+    ) -> pb.SendUserMessageResponse:
+        """Whether a message was admitted; `not_found` if it never was."""
+        session_id = parse_session_id(request.session_id)
+        admission = await self._services.store.find_input(session_id, request.source_message_id)
+        if admission is None:
+            raise NotFoundError(
+                "No message with this id was admitted to this session.",
+                fix="It is safe to send it.",
+            )
+        return pb.SendUserMessageResponse(
+            input_id=admission.input_id, seq=admission.seq, duplicate=True
+        )
+
+    async def claim_outbox(
+        self, request: pb.ClaimOutboxRequest, caller: Caller
+    ) -> pb.ClaimOutboxResponse:
+        """Replies that wait for a channel."""
+        channel = parse_source(request.channel)
+        if caller.channels is not None and channel not in caller.channels:
+            raise DeniedByPolicyError(f"This connection may not deliver for {channel.value}.")
+        if not request.adapter_start:
+            raise InvalidArgumentError("A claim names the adapter's start.")
+        items = await self._services.store.claim_outbox(
+            channel.value,
+            limit=min(request.limit or OUTBOX_LIMIT, OUTBOX_LIMIT),
+            claimant=self._claimant(request.adapter_start),
+            at=self._services.now_ms(),
+        )
+        return pb.ClaimOutboxResponse(
+            items=[
+                pb.OutboxItem(
+                    row_id=item.row_id,
+                    session_id=item.session_id,
+                    address=item.target.address,
+                    text=item.text,
+                    attempts=item.attempts,
+                )
+                for item in items
+            ]
+        )
+
+    async def confirm_outbox(
+        self, request: pb.ConfirmOutboxRequest, _caller: Caller
+    ) -> pb.ConfirmOutboxResponse:
+        """A claimed reply was posted, or could not be."""
+        now = self._services.now_ms()
+        await self._services.store.confirm_outbox(
+            request.row_id,
+            claimant=self._claimant(request.adapter_start),
+            external_id=request.external_id,
+            failure=request.failure,
+            next_attempt_at=now + request.retry_after_ms if request.failure else 0,
+        )
+        return pb.ConfirmOutboxResponse()
+
+    def _claimant(self, adapter_start: str) -> str:
+        """Claims lapse with the adapter's start and with ours (protocol "Outbox")."""
+        return f"{self._services.generation}/{self._services.start_id}/{adapter_start}"
+
+    async def _tokens(self, session_id: str) -> Usage:
+        """What all recorded turns of the session cost."""
+        total = Usage()
+        since = 0
+        while True:
+            rows = await self._services.store.read_journal(
+                parse_session_id(session_id), since=since, limit=LIST_LIMIT
+            )
+            for row in rows:
+                if row.type == "TurnRecorded":
+                    event = recorded_of(row).event
+                    if isinstance(event, TurnRecorded):
+                        total = total.plus(event.usage)
+            if len(rows) < LIST_LIMIT:
+                return total
+            since = rows[-1].seq

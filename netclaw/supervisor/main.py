@@ -1,0 +1,197 @@
+"""`netclawd`: the supervisor in the foreground.
+
+    netclawd                     serve the home named by NETCLAW_HOME until SIGTERM
+
+Exit status: 0 stopped as asked, 1 could not start or failed. What it says on standard error when
+it cannot start has the form of the command line: `[FAIL]`, `fix:`, `code:`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from typing import NoReturn
+
+from netclaw import __version__
+from netclaw.config.home import Home, find_home, make_private_folder
+from netclaw.config.load import load_config
+from netclaw.config.loaded import LoadedConfig
+from netclaw.core.errors import NetclawError
+from netclaw.observe.crash import CrashReporter
+from netclaw.observe.logs import LogSetup
+from netclaw.observe.redact import Redactor
+from netclaw.sandbox.probe import prove_backends
+from netclaw.store.store import SqliteJournalStore
+from netclaw.supervisor.daemon import DaemonParts, Supervisor, Wish, fault_of
+from netclaw.supervisor.home_guard import HomeGuard
+from netclaw.supervisor.spawn import make_spawner
+from netclaw.supervisor.spawn.local_spawner import stop_leftovers
+
+_log = logging.getLogger("netclaw.supervisor")
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+OVERRUN_GRACE_S = 5.0
+"""Beyond the shutdown budget, before the process ends itself whatever hangs."""
+PRIVATE_UMASK = 0o077
+TICKET_FLAG = "--restarted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """What one generation leaves to the next across an exec (decision 80)."""
+
+    lock_fd: int | None = None
+    generation: int = 1
+
+    def argument(self) -> str:
+        """The flag's value."""
+        return json.dumps({"lock": self.lock_fd, "generation": self.generation})
+
+    @classmethod
+    def parse(cls, text: str) -> Ticket:
+        """Read the flag's value."""
+        content = json.loads(text)
+        return cls(lock_fd=int(content["lock"]), generation=int(content["generation"]))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the daemon; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="netclawd", description="The netclaw daemon.")
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument(TICKET_FLAG, type=Ticket.parse, default=Ticket(), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    os.umask(PRIVATE_UMASK)
+    try:
+        return _run(find_home(os.environ), options.restarted)
+    except NetclawError as error:
+        _complain(error)
+        return EXIT_FAILED
+
+
+def _complain(error: NetclawError) -> None:
+    sys.stderr.write(
+        f"[FAIL] netclawd: {error.sentence}\n  fix: {error.fix}\n  code: {error.code.value}\n"
+    )
+
+
+def _run(home: Home, ticket: Ticket) -> int:
+    guard = HomeGuard.take(home, ticket.lock_fd)
+    redact = Redactor()
+    make_private_folder(home.logs_dir)
+    crashes = CrashReporter(home.logs_dir, program="netclawd", version=__version__, redact=redact)
+    crashes.install()
+    is_leaving = True
+    try:
+        config = load_config(home)
+        logs = _set_up_logs(config, redact)
+        try:
+            wish, fault = asyncio.run(_serve(guard, config, ticket, redact, logs))
+        finally:
+            stop_leftovers()
+            logs.close()
+        if wish is Wish.RESTART:
+            is_leaving = False
+            crashes.close()
+            _execute_again(guard, ticket)
+        if fault is not None:
+            raise fault
+        return EXIT_OK
+    finally:
+        crashes.close()
+        if is_leaving:
+            guard.leave()
+
+
+def _set_up_logs(config: LoadedConfig, redact: Redactor) -> LogSetup:
+    redact.replace_secrets(config.redactions)
+    logs = LogSetup(
+        config.home.logs_dir,
+        level=config.model.logging.log_level.default.value,
+        has_console=config.model.logging.console.enabled or sys.stderr.isatty(),
+        redact=redact,
+    )
+    for warning in config.warnings:
+        _log.warning("%s", warning)
+    return logs
+
+
+async def _serve(
+    guard: HomeGuard, config: LoadedConfig, ticket: Ticket, redact: Redactor, logs: LogSetup
+) -> tuple[Wish, NetclawError | None]:
+    """Open what the daemon needs, run it, close it."""
+    spawner = make_spawner()
+    try:
+        # The proof runs real commands, so it takes the time that the database needs anyway.
+        proving = asyncio.create_task(
+            asyncio.to_thread(prove_backends, config.session.tools), name="sandbox proof"
+        )
+        store = await SqliteJournalStore.open(guard.home.database, config.storage, config.daemon)
+        sandbox = await proving
+        supervisor = Supervisor(
+            DaemonParts(
+                guard=guard,
+                config=config,
+                store=store,
+                spawner=spawner,
+                redact=redact,
+                generation=ticket.generation,
+                sandbox=sandbox,
+                reload_config=lambda: load_config(guard.home),
+                on_new_config=lambda new: _apply_live(new, logs),
+            )
+        )
+        _listen_to_signals(supervisor)
+        await supervisor.start()
+    except BaseException:
+        await spawner.close()
+        raise
+    supervisor.when_ending = _end_anyhow_after
+    wish = await supervisor.serve()
+    return wish, fault_of(wish)
+
+
+def _end_anyhow_after(budget_s: float) -> None:
+    """However the loop hangs, the process does not outlive its budget by much."""
+
+    def end() -> None:
+        stop_leftovers()
+        os._exit(EXIT_FAILED)
+
+    timer = threading.Timer(budget_s + OVERRUN_GRACE_S, end)
+    timer.daemon = True
+    timer.start()
+
+
+def _execute_again(guard: HomeGuard, ticket: Ticket) -> NoReturn:
+    """Become the next generation: same program, same pid, same lock (decision 80)."""
+    next_ticket = Ticket(lock_fd=guard.lock.prepare_for_exec(), generation=ticket.generation + 1)
+    kept = list(sys.orig_argv[1:])
+    if TICKET_FLAG in kept:
+        place = kept.index(TICKET_FLAG)
+        del kept[place : place + 2]
+    argv = [sys.executable, *kept, TICKET_FLAG, next_ticket.argument()]
+    os.execv(sys.executable, argv)  # noqa: S606 - the very program that runs now
+
+
+def _apply_live(config: LoadedConfig, logs: LogSetup) -> None:
+    logs.replace_secrets(config.redactions)
+    logs.set_level(config.model.logging.log_level.default.value)
+
+
+def _listen_to_signals(supervisor: Supervisor) -> None:
+    """Signal handlers only enqueue."""
+    loop = asyncio.get_running_loop()
+    for number, wish in (
+        (signal.SIGTERM, Wish.STOP),
+        (signal.SIGINT, Wish.STOP),
+        (signal.SIGHUP, Wish.RELOAD),
+    ):
+        loop.add_signal_handler(number, supervisor.wish, wish)

@@ -1,0 +1,91 @@
+"""Shows sessions, their histories and their ledgers as the protocol lists them."""
+
+from __future__ import annotations
+
+from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from netclaw.ports.journal import LedgerEntry, SessionRecord
+from netclaw.supervisor.slot import Slot
+from netclaw.wire.replay import Redact
+from netclaw.wire.v1 import gateway_pb2 as pb
+
+
+def session_row(record: SessionRecord, slot: Slot | None) -> pb.SessionRow:
+    """The catalog row with what its process is doing now."""
+    is_held = record.is_quarantined or (slot is not None and slot.hold is not None)
+    phase = "passive" if slot is None else slot.display_phase
+    return pb.SessionRow(
+        id=record.session_id,
+        title=record.title,
+        channel=record.channel.value,
+        audience=record.audience.value,
+        phase="quarantined" if is_held else phase,
+        pid=slot.pid if slot is not None else 0,
+        incarnation=record.incarnation,
+        turns=record.turns,
+        pending_inputs=record.pending_inputs,
+        state_version=record.state_version,
+        last_activity_at_ms=record.last_activity_at,
+        quarantined=is_held,
+        head_seq=record.head,
+        life=record.life,
+        kind=record.kind.value,
+    )
+
+
+def history_item(message: Message, redact: Redact) -> pb.HistoryItem:
+    """One chat item, with secrets removed from what a model or tool wrote."""
+    match message:
+        case UserMessage():
+            return pb.HistoryItem(
+                role="user", text=message.text, at_ms=message.at, sender=message.sender
+            )
+        case AssistantMessage():
+            return pb.HistoryItem(
+                role="assistant",
+                text=redact(message.text),
+                at_ms=message.at,
+                turn_id=message.turn_id,
+                tool_calls=[
+                    pb.HistoryCall(
+                        call_id=call.call_id,
+                        tool_name=call.name,
+                        arguments=redact(call.arguments),
+                    )
+                    for call in message.calls
+                ],
+            )
+        case ToolMessage():
+            return pb.HistoryItem(
+                role="tool",
+                text=message.text,
+                tool_call_id=message.call_id,
+                at_ms=message.at,
+                turn_id=message.turn_id,
+            )
+        case _:
+            return pb.HistoryItem(
+                role="note", text=message.text, at_ms=message.at, turn_id=message.turn_id
+            )
+
+
+def ledger_entry(entry: LedgerEntry) -> pb.LedgerEntry:
+    """What became of one input."""
+    return pb.LedgerEntry(
+        input_id=entry.input_id,
+        source=entry.source,
+        source_message_id=entry.source_message_id or "",
+        received_at_ms=entry.received_at,
+        admitted_at_ms=entry.admitted_at,
+        turn_id=entry.turn_id or "",
+        outcome=entry.outcome,
+        deliveries=[
+            pb.LedgerDelivery(
+                channel=delivery.channel,
+                state=delivery.state,
+                attempts=delivery.attempts,
+                external_id=delivery.external_id,
+            )
+            for delivery in entry.deliveries
+        ],
+        seq=entry.seq,
+    )

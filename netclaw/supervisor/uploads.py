@@ -1,0 +1,141 @@
+"""Takes files from clients into a session's staging folder, in pieces and within limits.
+
+What lies there is untrusted and not yet part of anything: a message names it by its upload id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from netclaw.core.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    StorageFullError,
+    StorageReadOnlyError,
+    TooLargeError,
+)
+from netclaw.core.messages import MediaRef
+from netclaw.core.settings import SessionStorage
+from netclaw.supervisor.callers import check_short_text
+from netclaw.supervisor.ids import new_id
+from netclaw.supervisor.rpc import RpcStream
+from netclaw.wire.v1 import common_pb2
+from netclaw.wire.v1.gateway_pb2 import UploadChunk
+
+CHUNK_LIMIT = 1024 * 1024
+FILE_LIMIT = 100 * 1024 * 1024
+MEDIA_PER_MESSAGE = 20
+DEFAULT_TYPE = "application/octet-stream"
+_ID_LENGTH = 16
+
+
+class Uploads:
+    """The staging folders of all sessions."""
+
+    async def receive(
+        self, storage: SessionStorage, first: UploadChunk, stream: RpcStream
+    ) -> MediaRef:
+        """Write the pieces of one file; nothing of it stays if it does not come whole.
+
+        Raises `TooLargeError`, `InvalidArgumentError` or a `StorageError`.
+        """
+        name = check_short_text(Path(first.name).name, "file name") or "file"
+        media_type = check_short_text(first.media_type, "media type") or DEFAULT_TYPE
+        upload_id = new_id()
+        place = Path(storage.staging) / upload_id
+        try:
+            size = await self._write(place, first, stream)
+        except OSError as error:
+            raise _storage_error(error) from None
+        media = MediaRef(upload_id=upload_id, media_type=media_type, size_bytes=size, name=name)
+        facts = json.dumps({"name": name, "media_type": media_type})
+        await asyncio.to_thread(_facts_of(place).write_text, facts, encoding="utf-8")
+        return media
+
+    async def find(
+        self, storage: SessionStorage, wanted: Iterable[common_pb2.MediaRef]
+    ) -> tuple[MediaRef, ...]:
+        """The uploads a message names; raises `NotFoundError` for one that is not there."""
+        named = list(wanted)
+        if len(named) > MEDIA_PER_MESSAGE:
+            raise TooLargeError(f"A message has at most {MEDIA_PER_MESSAGE} attachments.")
+        return await asyncio.to_thread(
+            lambda: tuple(_look_up(Path(storage.staging), media.upload_id) for media in named)
+        )
+
+    async def _write(self, place: Path, first: UploadChunk, stream: RpcStream) -> int:
+        file = await asyncio.to_thread(_create, place)
+        size = 0
+        is_whole = False
+        try:
+            chunk: UploadChunk | None = first
+            while chunk is not None:
+                size += len(chunk.data)
+                _check_sizes(len(chunk.data), size)
+                await asyncio.to_thread(file.write, chunk.data)
+                chunk = await stream.read()
+            is_whole = True
+        finally:
+            await asyncio.to_thread(_finish, file, place, is_whole)
+        return size
+
+
+def _check_sizes(chunk: int, total: int) -> None:
+    if chunk > CHUNK_LIMIT:
+        raise TooLargeError(f"A piece of an upload has at most {CHUNK_LIMIT} bytes.")
+    if total > FILE_LIMIT:
+        raise TooLargeError(f"An upload has at most {FILE_LIMIT} bytes.")
+
+
+def _create(place: Path) -> BinaryIO:
+    _private_folder(place.parent)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(place, flags, 0o600), "wb")
+
+
+def _private_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        _private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _finish(file: BinaryIO, place: Path, is_whole: bool) -> None:
+    try:
+        file.close()
+    finally:
+        if not is_whole:
+            with contextlib.suppress(FileNotFoundError):
+                place.unlink()
+
+
+def _facts_of(place: Path) -> Path:
+    return place.with_suffix(".json")
+
+
+def _look_up(staging: Path, upload_id: str) -> MediaRef:
+    if len(upload_id) != _ID_LENGTH or not upload_id.isalnum():
+        raise InvalidArgumentError("The upload id is malformed.")
+    place = staging / upload_id
+    try:
+        facts = json.loads(_facts_of(place).read_text(encoding="utf-8"))
+        size = place.stat().st_size
+    except (FileNotFoundError, ValueError):
+        raise NotFoundError(
+            f"There is no upload {upload_id} in this session.", fix="Upload the file again."
+        ) from None
+    return MediaRef(
+        upload_id=upload_id, media_type=facts["media_type"], size_bytes=size, name=facts["name"]
+    )
+
+
+def _storage_error(error: OSError) -> StorageFullError | StorageReadOnlyError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFullError("The disk that holds the netclaw home has no room for the file.")
+    return StorageReadOnlyError("The file cannot be stored in the netclaw home.")
