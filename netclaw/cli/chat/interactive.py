@@ -1,0 +1,146 @@
+"""`netclaw chat` with a person at the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_text
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from netclaw.cli.app import App
+from netclaw.cli.chat.headless import check_text, local_sender_id
+from netclaw.cli.chat.link import Link
+from netclaw.cli.chat.screen import Screen
+from netclaw.core.errors import InvalidArgumentError, NetclawError
+from netclaw.core.ids import parse_session_id
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import AnyFormattedText
+
+RECENT_ITEMS = 20
+REFRESH_S = 0.5
+
+
+def run_chat(app: App, *, resume: str, is_to_channel: bool) -> int:
+    """Hold a conversation until Ctrl-D; returns the exit code."""
+    if resume:
+        parse_session_id(resume)
+    if is_to_channel:
+        raise InvalidArgumentError(
+            "--to-channel sends single messages.", fix="Use it together with -p TEXT."
+        )
+    return asyncio.run(Conversation(app, resume).run())
+
+
+class Conversation:
+    """One person, one session."""
+
+    def __init__(self, app: App, resume: str) -> None:
+        from netclaw.wire.v1.common_pb2 import Sender
+
+        self._app = app
+        self._resume = resume
+        self._screen = Screen(write=print)
+        sender = Sender(sender_id=local_sender_id(), source_kind="cli", authenticity="LocalProcess")
+        self._link = Link(app.home, sender, self._screen.tell)
+        self._prompt: PromptSession[str] = PromptSession(
+            message=self._above_prompt,
+            bottom_toolbar=self._below_prompt,
+            key_bindings=self._keys(),
+            multiline=False,
+            refresh_interval=REFRESH_S,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """Connect, then read and show until the person leaves. Raises what ends it otherwise."""
+        detail = await self._link.open(self._resume)
+        self._screen.phase = detail.row.phase
+        self._screen.title = detail.row.title
+        try:
+            with patch_stdout(raw=True):
+                if detail.row.turns:
+                    self._screen.past(await self._link.recent(RECENT_ITEMS))
+                await self._converse()
+        finally:
+            await self._link.close()
+        self._app.say(f"go on with: netclaw chat --resume {self._link.session_id}")
+        return 0
+
+    async def _converse(self) -> None:
+        """Reading, watching and sending side by side; the first to end ends the conversation."""
+        reading = asyncio.create_task(self._read())
+        watching = asyncio.create_task(self._watch())
+        sending = asyncio.create_task(self._link.deliver(self._admitted))
+        running = {reading, watching, sending}
+        try:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in running | self._tasks:
+                task.cancel()
+            await asyncio.gather(*running, *self._tasks, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                text = await self._prompt.prompt_async()
+            except EOFError:
+                return
+            if not text.strip():
+                continue
+            try:
+                check_text(text)
+            except NetclawError as error:
+                self._screen.tell(f"[not sent] {error.sentence}")
+                continue
+            self._link.send(text)
+
+    async def _watch(self) -> None:
+        async for output in self._link.outputs():
+            self._screen.show(output)
+            self._prompt.app.invalidate()
+
+    def _admitted(self, notice: str) -> None:
+        if notice:
+            self._screen.tell(notice)
+
+    def _above_prompt(self) -> AnyFormattedText:
+        growing = self._screen.growing()
+        parts: list[AnyFormattedText] = [ANSI(f"{growing}\n")] if growing else []
+        return merge_formatted_text([*parts, FormattedText([("ansicyan bold", "> ")])])
+
+    def _below_prompt(self) -> AnyFormattedText:
+        return self._screen.status(
+            self._link.session_id,
+            is_connected=self._link.is_connected,
+            unsent=self._link.unsent,
+        )
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        def stop(event: KeyPressEvent) -> None:
+            if self._screen.is_busy:
+                task = asyncio.ensure_future(self._stop_turn())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            elif event.current_buffer.text:
+                event.current_buffer.reset()
+            else:
+                self._screen.tell("Ctrl-D leaves; the session stays")
+
+        @keys.add("escape", "enter")
+        def newline(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        return keys
+
+    async def _stop_turn(self) -> None:
+        if not await self._link.stop_turn():
+            self._screen.tell("no turn is running")

@@ -1,0 +1,100 @@
+"""Asks a person for a first configuration, and looks whether the service answers."""
+
+from __future__ import annotations
+
+import click
+
+from netclaw.cli.app import App
+from netclaw.cli.commands.init import DEFAULT_MODEL, NEEDS_KEY, PROVIDERS, Choice
+from netclaw.cli.probe import Probe, probe_service
+from netclaw.core.errors import InterruptedByStopError
+from netclaw.core.settings import ProviderType
+
+_MEANING = {
+    "openai-compatible": "any server that speaks OpenAI's chat completions (vLLM, llama.cpp, ...)",
+    "ollama": "Ollama on this or another machine",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+    "anthropic": "Anthropic",
+    "local": "a tiny model that netclaw serves itself; proves the path, is not useful",
+}
+SHOWN_MODELS = 12
+
+
+def ask(app: App) -> Choice:
+    """The whole interview; the answers are not written yet."""
+    app.note("How does netclaw reach a model?")
+    for at, name in enumerate(PROVIDERS, 1):
+        app.note(f"  {at}. {name:<18} {_MEANING[name]}")
+    provider = PROVIDERS[_prompt_number("Number", len(PROVIDERS)) - 1]
+    endpoint = _endpoint(provider)
+    key = ""
+    if provider != ProviderType.LOCAL.value:
+        key = _prompt_key(is_needed=provider in NEEDS_KEY)
+    probe = _look(app, provider, endpoint, key)
+    model = _model(app, provider, probe)
+    window = click.prompt(
+        "Tokens it can see (empty: find out)", default="", show_default=False, err=True
+    )
+    chosen = Choice(
+        provider=provider,
+        model=model,
+        endpoint=endpoint,
+        api_key=key,
+        context_window=int(window) if window.isdigit() else None,
+    )
+    if not click.confirm(
+        f"Write a configuration for {model} at {provider}?", default=True, err=True
+    ):
+        raise InterruptedByStopError("Nothing was written.", fix="Run `netclaw init` again.")
+    return chosen
+
+
+def _prompt_number(text: str, highest: int) -> int:
+    number: int = click.prompt(text, type=click.IntRange(1, highest), default=1, err=True)
+    return number
+
+
+def _prompt_key(*, is_needed: bool) -> str:
+    text = "API key" if is_needed else "API key (empty: none)"
+    default = None if is_needed else ""
+    key: str = click.prompt(text, hide_input=True, default=default, show_default=False, err=True)
+    return key
+
+
+def _endpoint(provider: str) -> str:
+    if provider == ProviderType.OPENAI_COMPATIBLE.value:
+        address: str = click.prompt("Address", default="http://127.0.0.1:8000/v1", err=True)
+        return address
+    if provider == ProviderType.OLLAMA.value:
+        address = click.prompt("Address", default="http://127.0.0.1:11434", err=True)
+        return "" if address == "http://127.0.0.1:11434" else address
+    return ""
+
+
+def _look(app: App, provider: str, endpoint: str, key: str) -> Probe | None:
+    """Ask the service; a failure is shown and does not end the interview."""
+    from netclaw.config.build import DEFAULT_ENDPOINTS
+
+    kind = ProviderType(provider)
+    if kind is ProviderType.LOCAL:
+        return None
+    address = endpoint or DEFAULT_ENDPOINTS[kind]
+    if kind is ProviderType.OLLAMA and not address.endswith("/v1"):
+        address = f"{address.rstrip('/')}/v1"
+    probe = probe_service(kind, address, key or None)
+    app.note(probe.sentence)
+    if not probe.is_reachable:
+        app.note(f"  {probe.fix}")
+        if not click.confirm("Go on anyway?", default=False, err=True):
+            raise InterruptedByStopError("Nothing was written.", fix="Run `netclaw init` again.")
+    return probe
+
+
+def _model(app: App, provider: str, probe: Probe | None) -> str:
+    listed = probe.models[:SHOWN_MODELS] if probe is not None else ()
+    for name in listed:
+        app.note(f"  {name}")
+    default = DEFAULT_MODEL.get(provider) or (listed[0] if listed else None)
+    model: str = click.prompt("Model", default=default, err=True)
+    return model

@@ -1,0 +1,77 @@
+"""The first netclaw.json of a home."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from netclaw.config.build import build
+from netclaw.config.documents import editing, parse_document, read_document, write_private
+from netclaw.config.home import Home
+from netclaw.config.jsonc_tree import Json
+from netclaw.config.load import read_layers, validate
+from netclaw.config.schema.root import CONFIG_VERSION
+from netclaw.config.secret_store import set_secret
+from netclaw.config.tree import canonicalise
+from netclaw.core.errors import InvalidArgumentError
+
+MAIN = "main"
+_HEAD = """\
+// The configuration of netclaw. Comments and trailing commas are allowed; `netclaw config schema`
+// explains every key, `netclaw config validate` checks this file. Credentials do not belong here:
+// `netclaw secrets set Providers.<name>.ApiKey`.
+"""
+
+
+def first_document(
+    *, provider: str, endpoint: str, model: str, context_window: int | None
+) -> dict[str, Json]:
+    """A configuration with one provider, named like its type, and one model in role Main."""
+    service: dict[str, Json] = {"Type": provider}
+    if endpoint:
+        service["Endpoint"] = endpoint
+    definition: dict[str, Json] = {"Provider": provider, "ModelId": model}
+    if context_window is not None:
+        definition["ContextWindow"] = context_window
+    return {
+        "configVersion": CONFIG_VERSION,
+        "Providers": {provider: service},
+        "Models": {"Definitions": {MAIN: definition}, "Roles": {"Main": MAIN}},
+    }
+
+
+def write_first(
+    home: Home,
+    environ: Mapping[str, str],
+    document: dict[str, Json],
+    *,
+    secret_key: str,
+    secret: str,
+) -> None:
+    """Write the document (and a secret, if given) once it is sure that both would load.
+
+    What was there before is kept as netclaw.json.bak. Raises `InvalidArgumentError` with nothing
+    changed.
+    """
+    text = _HEAD + json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    checked = parse_document(home.config_file, text)
+    trial = dict(environ)
+    if secret:
+        trial["NETCLAW_" + secret_key.replace(".", "__")] = secret
+    with editing(home):
+        layers = read_layers(home, trial, document=canonicalise(checked.value))
+        build(home, validate(layers), ())
+        _keep_old(home)
+        if secret:
+            set_secret(home, secret_key, secret)
+        write_private(home.config_file, text.encode())
+
+
+def _keep_old(home: Home) -> None:
+    try:
+        old = read_document(home.config_file)
+        data = old.text.encode() if old is not None else None
+    except InvalidArgumentError:
+        data = home.config_file.read_bytes()  # malformed, and worth keeping all the more
+    if data is not None:
+        write_private(home.config_file.with_suffix(".json.bak"), data)
