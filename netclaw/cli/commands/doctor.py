@@ -1,0 +1,63 @@
+"""`netclaw doctor`: checks everything and says how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netclaw.cli.app import App, printable
+from netclaw.cli.command import command
+from netclaw.cli.doctor import abilities, places
+from netclaw.cli.doctor.daemon import check_storage, look_at_daemon
+from netclaw.cli.doctor.findings import Finding, Verdict
+from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
+
+_COLOUR = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
+
+
+@command("doctor", examples=("netclaw doctor", "netclaw doctor --json"))
+def doctor(app: App) -> int:
+    """Check configuration, permissions, daemon, storage, sandbox and model.
+
+    Exit code 0: all well, 2: warnings only, 1: something does not work.
+    """
+    findings = []
+    for finding in look(app):
+        findings.append(finding)
+        if not app.is_json:
+            _show(app, finding)
+    verdicts = {finding.verdict for finding in findings}
+    overall = next(
+        (each for each in (Verdict.FAIL, Verdict.WARN) if each in verdicts), Verdict.PASS
+    )
+    if app.is_json:
+        app.emit({"overall": overall.value, "checks": [finding.row() for finding in findings]})
+    else:
+        counts = [sum(each.verdict is verdict for each in findings) for verdict in Verdict]
+        app.say(f"\n{counts[0]} passed, {counts[1]} warnings, {counts[2]} failures")
+    return {Verdict.PASS: EXIT_OK, Verdict.WARN: EXIT_USAGE, Verdict.FAIL: EXIT_FAILURE}[overall]
+
+
+def look(app: App) -> Iterator[Finding]:
+    """Every check, one finding at a time, so that a slow one holds up nothing before it."""
+    home = app.home
+    yield abilities.check_versions()
+    yield from places.check_home(home)
+    loaded, found = abilities.check_config(home, app.environ)
+    yield from found
+    yield places.check_permissions(home)
+    yield places.check_secrets(home)
+    daemon = look_at_daemon(home)
+    yield from daemon.findings
+    is_running = daemon.status is not None
+    yield check_storage(home, is_running=is_running)
+    yield places.check_crashes(home)
+    if loaded is not None:
+        yield abilities.check_sandbox(loaded.session.tools, daemon.status)
+        yield from abilities.check_models(loaded, is_running=is_running)
+
+
+def _show(app: App, finding: Finding) -> None:
+    mark = app.style(finding.verdict.value, _COLOUR[finding.verdict], "bold")
+    app.say(f"{mark}  {finding.name:<14} {printable(finding.message)}")
+    if finding.fix:
+        app.say(f"      {'':<14} fix: {printable(finding.fix)}")
