@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,6 +12,22 @@ from netclaw.cli.app import JsonRow, JsonValue, compact
 
 if TYPE_CHECKING:
     from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
+
+
+HELD_PHASES = ("backoff", "quarantined")
+_SNAKE = re.compile(r"_([a-z0-9])")
+
+
+def camel_keys(value: JsonValue) -> JsonValue:
+    """The value with snake_case keys in camelCase, at every depth."""
+    if isinstance(value, dict):
+        return {
+            _SNAKE.sub(lambda found: found[1].upper(), key): camel_keys(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [camel_keys(item) for item in value]
+    return value
 
 
 def when(at_ms: int) -> str | None:
@@ -30,6 +47,11 @@ def parsed(text: str | bytes) -> JsonValue:
     return value
 
 
+def phase_of(row: gateway_pb2.SessionRow) -> str:
+    """The phase to show: `passive` when no process runs, unless it is held back."""
+    return row.phase if row.pid or row.phase in HELD_PHASES else "passive"
+
+
 def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
     """A line of `sessions list`."""
     return compact(
@@ -38,7 +60,7 @@ def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
             "title": row.title,
             "channel": row.channel,
             "audience": row.audience,
-            "phase": row.phase,
+            "phase": phase_of(row),
             "pid": row.pid or None,
             "incarnation": row.incarnation,
             "turns": row.turns,
@@ -125,7 +147,7 @@ def journal_row(row: common_pb2.JournalRow) -> JsonRow:
             "type": row.type,
             "version": row.version,
             "incarnation": row.incarnation,
-            "payload": parsed(row.payload),
+            "payload": camel_keys(parsed(row.payload)),
             "cause": row.cause or None,
         }
     )

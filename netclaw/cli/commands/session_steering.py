@@ -10,6 +10,7 @@ from netclaw.cli.app import App, JsonRow, compact
 from netclaw.cli.command import command
 from netclaw.cli.commands.sessions import session_id as identifier
 from netclaw.cli.commands.sessions import steer
+from netclaw.cli.rows import phase_of
 from netclaw.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 def _show(app: App, row: gateway_pb2.SessionRow, done: str) -> None:
     if app.is_json:
-        result: JsonRow = {"id": row.id, "phase": row.phase, "pid": row.pid or None}
+        result: JsonRow = {"id": row.id, "phase": phase_of(row), "pid": row.pid or None}
         app.emit(compact(result))
         return
     process = f", process {row.pid}" if row.pid else ""
-    app.say(f"{done} {row.id}: {row.phase}{process}")
+    app.say(f"{done} {row.id}: {phase_of(row)}{process}")
 
 
 @command("kill", examples=("netclaw sessions kill notes",))

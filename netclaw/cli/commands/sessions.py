@@ -14,6 +14,7 @@ from netclaw.cli.rows import (
     detail_row,
     history_row,
     journal_row,
+    phase_of,
     session_row,
     when,
 )
@@ -96,7 +97,7 @@ def list_sessions(app: App) -> None:
                 shorten(row.title, 40),
                 row.channel,
                 row.audience,
-                row.phase,
+                phase_of(row),
                 str(row.pid or "-"),
                 count(row.turns),
                 str(row.pending_inputs),
