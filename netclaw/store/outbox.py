@@ -16,7 +16,7 @@ from netclaw.store.scope import WriteScope
 
 WAITING = "waiting"
 CLAIMED = "claimed"
-SENT = "sent"
+DELIVERED = "delivered"
 GIVEN_UP = "failed"
 
 # The oldest open row of each binding, if it is due and not in the claimant's hands already.
@@ -97,12 +97,12 @@ def confirm(
     if found is None:
         raise NotFoundError(f"There is no reply {row_id} in the outbox.")
     state, holder = found
-    if state in (SENT, GIVEN_UP):
+    if state in (DELIVERED, GIVEN_UP):
         return
     if state != CLAIMED or holder != claimant:
         raise StaleIncarnationError(f"Reply {row_id} is no longer claimed by this sender.")
     if not failure:
-        new_state = SENT
+        new_state = DELIVERED
     elif next_attempt_at > 0:
         new_state = WAITING
     else:

@@ -82,7 +82,7 @@ class MemoryOutbox:
         if reply.state != "claimed" or reply.claimant != claimant:
             raise StaleIncarnationError(f"Reply {row_id} is no longer claimed by this sender.")
         if not failure:
-            reply.state = "sent"
+            reply.state = "delivered"
         else:
             reply.state = "waiting" if next_attempt_at > 0 else "failed"
         reply.claimant = ""

@@ -145,6 +145,6 @@ async def test_the_ledger_shows_the_deliveries_of_an_input(journal_world: World)
     await confirm(world, item)
     entries = {entry.input_id: entry for entry in await world.journal.ledger(SESSION, limit=9)}
     states = [(one.channel, one.state, one.attempts) for one in entries[answered].deliveries]
-    assert states == [("slack", "sent", 1), ("discord", "waiting", 0)]
+    assert states == [("slack", "delivered", 1), ("discord", "waiting", 0)]
     assert entries[answered].deliveries[0].external_id == "x1"
     assert [one.state for one in entries[other].deliveries] == ["waiting"]
