@@ -128,7 +128,7 @@ def _ground() -> Iterator[_Ground]:
     ground = _Ground(
         home=f"{folder}/home",
         workspace=f"{folder}/home/sessions/probe/workspace",
-        tmp=f"{folder}/tmp",
+        tmp=f"{folder}/t",
         socket=f"{folder}/home/run/netclawd.sock",
     )
     try:
@@ -152,9 +152,10 @@ async def _try(facts: SandboxFacts, ground: _Ground) -> str:
     )
     if outcome.end is not ShellEnd.EXITED or outcome.exit_code != 0:
         return _complaint(outcome, text)
-    if not os.path.exists(proof):
+    try:
+        os.unlink(proof)
+    except FileNotFoundError:
         return "what it wrote did not arrive"
-    os.unlink(proof)
     if facts.backend is not Confinement.LANDLOCK:
         return ""  # the socket's folder is not there at all: reading the secret showed that
     # Landlock leaves the socket in sight; only the missing AF_UNIX keeps it out of reach.

@@ -5,12 +5,30 @@ from __future__ import annotations
 from netclaw.ports.shell_runner import SandboxFacts, ShellRunner
 from netclaw.ports.tool import ToolRunner
 from netclaw.tools.dispatcher import Dispatcher
+from netclaw.tools.file_edit import FileEdit
+from netclaw.tools.file_list import FileList
+from netclaw.tools.file_read import FileRead
+from netclaw.tools.file_search import FileSearch
+from netclaw.tools.file_write import FileWrite
 from netclaw.tools.registry import Registry
+from netclaw.tools.session_status import SessionStatus
 from netclaw.tools.shell_execute import ShellExecute
+from netclaw.tools.tool import Tool
+from netclaw.tools.tool_output_read import ToolOutputRead
 
 
 def make_tool_runner(facts: SandboxFacts, shell: ShellRunner) -> ToolRunner:
     """All core tools. `shell` runs commands as `facts` say; the session process brings it,
     because tools reach the sandbox through its port only.
     """
-    return Dispatcher(Registry([ShellExecute(shell)], facts), facts)
+    tools: list[Tool] = [
+        FileSearch(),
+        FileRead(),
+        FileList(),
+        FileWrite(),
+        FileEdit(),
+        ToolOutputRead(),
+        ShellExecute(shell),
+        SessionStatus(),
+    ]
+    return Dispatcher(Registry(tools, facts), facts)

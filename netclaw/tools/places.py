@@ -27,6 +27,8 @@ class Root:
     announced: str
     real: str
     is_writable: bool = True
+    is_own: bool = False
+    """A folder of the session's envelope: made when it is first needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +71,12 @@ class Places:
         """Judges where an opened descriptor really is. Raises `ToolFault`."""
         if not is_below(real, root.real):
             raise ToolFault.denied("That path leads out of its folder through a link.")
-        if is_below(real, self.home) and not is_below_any(real, self._own()):
+        if self.is_protected(real):
             raise ToolFault.denied("That path is protected.")
+
+    def is_protected(self, real: str) -> bool:
+        """Whether a resolved path lies in the netclaw home outside this session's own folders."""
+        return is_below(real, self.home) and not is_below_any(real, self._own())
 
     def _own(self) -> list[str]:
         return [root.real for root in self.roots if is_below(root.real, self.home)]
@@ -98,14 +104,21 @@ def places_for(context: ToolContext) -> Places:
     storage = context.storage
     home = os.path.realpath(storage.home)
     folders = [storage.workspace, storage.artifacts, storage.worktrees]
-    folders.append(os.path.dirname(storage.tmp))
-    roots = [Root(announced=path, real=os.path.realpath(path)) for path in folders]
+    roots = [Root(announced=path, real=os.path.realpath(path), is_own=True) for path in folders]
+    key_folder = os.path.dirname(storage.tmp)
+    roots.append(Root(announced=key_folder, real=os.path.realpath(key_folder)))
     base = storage.workspace
     project = project_directory(context)
     if project is not None:
         roots.append(project)
         base = project.announced
     return Places(roots=tuple(roots), base=base, home=home)
+
+
+def ensure_own(root: Root) -> None:
+    """Makes a folder of the envelope, private. Raises `OSError`."""
+    if root.is_own:
+        os.makedirs(root.real, 0o700, exist_ok=True)
 
 
 def project_directory(context: ToolContext) -> Root | None:

@@ -20,7 +20,7 @@ from netclaw.ports.tool import ToolContext
 from netclaw.tools.capture import Capture
 from netclaw.tools.faults import Remediation, ToolFault
 from netclaw.tools.git_worktree import common_directory
-from netclaw.tools.places import Places, places_for, project_directory
+from netclaw.tools.places import Places, ensure_own, places_for, project_directory
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
 
@@ -160,8 +160,11 @@ def _profile(context: ToolContext, places: Places) -> SandboxProfile | None:
     if context.settings.shell_mode is ShellMode.HOST_ALLOWED:
         return None
     storage = context.storage
-    writable = [root.real for root in places.roots if root.is_writable and os.path.isdir(root.real)]
-    writable += [os.path.realpath(path) for path in context.settings.writable_roots]
+    for root in places.roots:
+        ensure_own(root)
+    writable = [root.real for root in places.roots if root.is_writable]
+    configured = map(os.path.realpath, context.settings.writable_roots)
+    writable += [path for path in configured if os.path.isdir(path)]
     project = project_directory(context)
     common = common_directory(project.real) if project is not None else None
     if common is not None:

@@ -1,0 +1,187 @@
+"""What the file tools do to the file system, each as one blocking function for a thread.
+
+Everything happens through descriptors beneath the judged root (`beneath`), and every fault of the
+operating system becomes a sentence for the model here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netclaw.core.tool_call import FileOperation
+from netclaw.tools import beneath
+from netclaw.tools.faults import ToolFault
+from netclaw.tools.places import Located, Places, ensure_own
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""Larger files are not read whole or written by these tools."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_OPEN = beneath.choose_open()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """The bytes of a regular file and how it may be replaced."""
+
+    data: bytes
+    mode: int
+    owner: tuple[int, int]
+
+
+@contextlib.contextmanager
+def spoken(located: Located) -> Iterator[None]:
+    """Turns faults of the operating system into sentences about the path."""
+    try:
+        yield
+    except beneath.LeadsOutError:
+        raise ToolFault.denied(
+            f"{located.path} leads out of its folder through a link, or is one."
+        ) from None
+    except FileNotFoundError:
+        raise ToolFault.missing(f"{located.path} does not exist.") from None
+    except NotADirectoryError:
+        raise ToolFault.missing(f"{located.path} does not exist: a part is no folder.") from None
+    except IsADirectoryError:
+        raise ToolFault.invalid(f"{located.path} is a folder.") from None
+    except PermissionError:
+        raise ToolFault.denied(f"{located.path} may not be opened by this user.") from None
+    except OSError as fault:
+        if fault.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise ToolFault.failed("The disk has no room; nothing was changed.") from None
+        if fault.errno in {errno.ENAMETOOLONG, errno.EINVAL}:
+            raise ToolFault.invalid("The path is too long or not a usable name.") from None
+        reason = os.strerror(fault.errno or errno.EIO)
+        raise ToolFault.failed(f"{located.path} could not be used ({reason}).") from None
+
+
+@contextlib.contextmanager
+def opened(places: Places, located: Located, flags: int) -> Iterator[int]:
+    """A descriptor beneath the root, judged again by where it really is."""
+    root_fd = beneath.open_root(located.root.real)
+    try:
+        fd = _OPEN(root_fd, located.relative, flags, 0)
+        try:
+            places.judge_real(located.root, beneath.real_path(fd))
+            yield fd
+        finally:
+            os.close(fd)
+    finally:
+        os.close(root_fd)
+
+
+@contextlib.contextmanager
+def opened_folder(places: Places, located: Located) -> Iterator[int]:
+    """A readable descriptor of a folder. Raises `ToolFault`."""
+    with spoken(located), opened(places, located, _FOLDER) as fd:
+        yield fd
+
+
+@contextlib.contextmanager
+def opened_file(places: Places, located: Located) -> Iterator[int]:
+    """A readable descriptor of a regular file; never waits on a pipe or device."""
+    with spoken(located), opened(places, located, _FILE) as fd:
+        kind = os.fstat(fd).st_mode
+        if stat.S_ISDIR(kind):
+            raise ToolFault.invalid(f"{located.path} is a folder; file_list shows it.")
+        if not stat.S_ISREG(kind):
+            raise ToolFault.invalid(f"{located.path} is not a regular file.")
+        yield fd
+
+
+def read_content(places: Places, located: Located) -> Content:
+    """A whole file, at most `MAX_FILE_BYTES`. Raises `ToolFault`."""
+    with opened_file(places, located) as fd:
+        status = os.fstat(fd)
+        if status.st_size > MAX_FILE_BYTES:
+            raise ToolFault.invalid(
+                f"{located.path} has {status.st_size} bytes; at most {MAX_FILE_BYTES} are handled."
+            )
+        with open(os.dup(fd), "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        return Content(
+            data=data, mode=stat.S_IMODE(status.st_mode), owner=(status.st_uid, status.st_gid)
+        )
+
+
+def write_content(places: Places, located: Located, data: bytes, before: Content | None) -> None:
+    """Replaces or makes a file in one step: readers see the old or the new one. Raises `ToolFault`.
+
+    Missing folders above it are made. A link at the path itself is refused, not followed and not
+    replaced.
+    """
+    if located.relative == ".":
+        raise ToolFault.invalid(f"{located.path} is a folder.")
+    above, _, name = located.relative.rpartition("/")
+    folder = Located(root=located.root, relative=above or ".")
+    with spoken(located):
+        ensure_own(located.root)
+        _make_folders(places, folder)
+        with opened(places, folder, _FOLDER) as folder_fd:
+            _refuse_odd_target(folder_fd, name, located)
+            _replace(folder_fd, name, data, before)
+
+
+def _make_folders(places: Places, folder: Located) -> None:
+    made = "."
+    for name in folder.relative.split("/"):
+        parent, made = made, (name if made == "." else f"{made}/{name}")
+        try:
+            with opened(places, Located(root=folder.root, relative=made), os.O_PATH):
+                continue
+        except FileNotFoundError:
+            above = Located(root=folder.root, relative=parent)
+            with opened(places, above, _FOLDER) as fd, contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=fd)
+
+
+def _refuse_odd_target(folder_fd: int, name: str, located: Located) -> None:
+    try:
+        kind = os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(kind):
+        raise ToolFault.correction(f"{located.path} is a link; write to the file it points to.")
+    if stat.S_ISDIR(kind):
+        raise ToolFault.invalid(f"{located.path} is a folder.")
+    if not stat.S_ISREG(kind):
+        raise ToolFault.invalid(f"{located.path} is not a regular file.")
+
+
+def _replace(folder_fd: int, name: str, data: bytes, before: Content | None) -> None:
+    temporary = f".{name[:40]}.{secrets.token_hex(4)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o666, dir_fd=folder_fd)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if before is not None:
+                _keep_ownership(file.fileno(), before)
+            os.fdatasync(file.fileno())
+        os.rename(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder_fd)
+        raise
+
+
+def _keep_ownership(fd: int, before: Content) -> None:
+    if (os.geteuid(), os.getegid()) != before.owner:
+        with contextlib.suppress(OSError):
+            os.fchown(fd, *before.owner)
+    os.fchmod(fd, before.mode & 0o777)
+
+
+def locate(places: Places, text: str, operation: FileOperation) -> Located:
+    """Judges a path argument that must be there. Raises `ToolFault`."""
+    if not text:
+        raise ToolFault.invalid("`path` is empty.")
+    return places.locate(text, operation)
