@@ -1,16 +1,25 @@
 """The sending half of a session's stream: frames leave in the order they were queued.
 
 gRPC allows one write at a time, so one task writes and everybody else queues without waiting.
+
+Rows that a busy session can do nothing with yet are postponed: they leave before the next frame
+of any kind, or after a short while. A session in the middle of a turn looks at new inputs only
+when its own append is committed, so it sees them in time, and a flood of admissions does not cost
+it one wake-up each.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from netclaw.wire.chunks import to_session_messages
-from netclaw.wire.v1.session_host_pb2 import ToSession
+from netclaw.wire.v1.common_pb2 import JournalRow
+from netclaw.wire.v1.session_host_pb2 import Committed, ToSession
+
+POSTPONE_S = 0.2
+"""The longest that postponed rows wait when nothing else is sent."""
 
 
 class FrameQueue:
@@ -18,18 +27,38 @@ class FrameQueue:
 
     def __init__(self) -> None:
         self._queue: deque[bytes] = deque()
+        self._postponed: list[JournalRow] = []
+        self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._is_closed = False
 
     def send(self, frame: ToSession) -> None:
-        """Queue a frame; ignored once the queue is closed."""
+        """Queue a frame, after what was postponed; ignored once the queue is closed."""
         if self._is_closed:
             return
+        if self._postponed:
+            self.flush()
         self._queue.extend(to_session_messages(frame.SerializeToString()))
         self._wake()
 
+    def postpone(self, rows: Iterable[JournalRow]) -> None:
+        """Queue committed rows that are in no hurry; they keep their place before later frames."""
+        self._postponed.extend(rows)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(POSTPONE_S, self.flush)
+
+    def flush(self) -> None:
+        """Send what was postponed now, as one frame."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._postponed:
+            rows, self._postponed = self._postponed, []
+            self.send(ToSession(committed=Committed(rows=rows)))
+
     def close(self) -> None:
         """Let `write_all` return after what is queued; later frames are dropped."""
+        self.flush()
         self._is_closed = True
         self._wake()
 

@@ -127,6 +127,11 @@ class LiveSession:
         """Process id, 0 before it exists."""
         return self.process.pid if self.process is not None else 0
 
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a new input makes no difference before the process's next append."""
+        return self.phase in (Phase.PROCESSING, Phase.COMPACTING)
+
     # The stream ---------------------------------------------------------------------------
 
     def welcome(self, welcome: pb.Welcome, head: int) -> None:
@@ -148,14 +153,13 @@ class LiveSession:
             return
         if self.is_sealed:
             return
-        self._frames.send(
-            pb.ToSession(
-                committed=pb.Committed(
-                    append_id=commit.append_id or "",
-                    rows=[row_to_proto(row) for row in commit.rows],
-                )
+        rows = [row_to_proto(row) for row in commit.rows]
+        if commit.append_id is None and self._is_busy and commit.rows[-1].type == "InputAdmitted":
+            self._frames.postpone(rows)
+        else:
+            self._frames.send(
+                pb.ToSession(committed=pb.Committed(append_id=commit.append_id or "", rows=rows))
             )
-        )
         self._sent_head = commit.rows[-1].seq
         if self._refusal is not None:
             self._refuse(self._refusal)
@@ -276,6 +280,8 @@ class LiveSession:
             self.phase = Phase(word)
         except ValueError:
             raise InvalidArgumentError(f"{word!r} is no phase.") from None
+        if not self._is_busy:
+            self._frames.flush()
         if self.phase is not Phase.RECOVERING and not self.ready.done():
             self.ready.set_result(None)
         self._listener.on_phase(self.phase)
