@@ -62,6 +62,7 @@ class Conversation:
         self._screen.title = detail.row.title
         try:
             with patch_stdout(raw=True):
+                self._screen.greet(self._link.session_id)
                 if detail.row.turns:
                     self._screen.past(await self._link.recent(RECENT_ITEMS))
                 await self._converse()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import shutil
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from netclaw import __version__
 from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
 from netclaw.cli.words import count, shorten
@@ -71,9 +73,13 @@ class Screen:
         return self.phase in _BUSY
 
     def growing(self) -> str:
-        """The newest lines of the block that still grows."""
-        lines = self._blocks.growing.splitlines()[-GROWING_LINES:]
-        return printable("\n".join(lines), keep_lines=True)
+        """The newest rows of the block that still grows, as wide as the terminal."""
+        columns = width()
+        rows = []
+        for line in self._blocks.growing.splitlines():
+            # `replace_whitespace` off: code keeps its indentation.
+            rows += textwrap.wrap(line, columns, replace_whitespace=False) or [""]
+        return printable("\n".join(rows[-GROWING_LINES:]), keep_lines=True)
 
     def status(self, session_id: str, *, is_connected: bool, unsent: int) -> str:
         """The line below the prompt."""
@@ -96,6 +102,11 @@ class Screen:
         """A remark that is no part of the conversation."""
         self._settle()
         self.write(colour(printable(line), 33))
+
+    def greet(self, session_id: str) -> None:
+        """The first line: where this is, and how to leave."""
+        keys = "Ctrl-C stops a turn, Ctrl-D leaves, Esc Enter breaks a line"
+        self.write(dim(printable(f"netclaw {__version__}, session {session_id}. {keys}.")) + "\n")
 
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
         """Earlier messages, greyed."""
@@ -147,6 +158,8 @@ class Screen:
 
     def _usage(self, output: Output) -> None:
         used = output.usage.input_tokens
+        if not used and not output.usage.output_tokens:
+            return  # the service reported none
         window = output.context_window
         percent = f" ({100 * used // window} %)" if window else ""
         self.usage = f"{count(used)} in{percent}, {count(output.usage.output_tokens)} out"
@@ -156,8 +169,7 @@ class Screen:
 
     def _completed(self, output: Output) -> None:
         self._settle()
-        if output.outcome == "stopped":
-            self.write(dim("[stopped]"))
+        self.write(dim("[stopped]\n") if output.outcome == "stopped" else "")
         self._streamed.clear()
 
     def _error(self, output: Output) -> None:
