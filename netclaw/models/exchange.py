@@ -47,6 +47,7 @@ class ModelExchange:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._url = url
+        self._host = urlsplit(url).hostname or "?"
         self._connections = connections
         self._secrets = secrets
         self._wall_clock = wall_clock
@@ -95,14 +96,14 @@ class ModelExchange:
         if isinstance(error, TimeoutError):
             return ModelCallError(
                 ErrorCategory.TIMEOUT,
-                f"The model service at {self._host()} did not take the connection in time.",
+                f"The model service at {self._host} did not take the connection in time.",
                 detail=detail,
                 is_transient=True,
             )
         if isinstance(error, aiohttp.ClientSSLError):
             return ModelCallError(
                 ErrorCategory.PROVIDER_FAILURE,
-                f"No trusted connection to the model service at {self._host()} could be made.",
+                f"No trusted connection to the model service at {self._host} could be made.",
                 detail=detail,
             )
         if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError | ValueError):
@@ -112,7 +113,7 @@ class ModelExchange:
                 detail=detail,
             )
         is_connecting = isinstance(error, aiohttp.ClientConnectorError)
-        sentence = f"The model service at {self._host()} cannot be reached."
+        sentence = f"The model service at {self._host} cannot be reached."
         return ModelCallError(
             ErrorCategory.PROVIDER_FAILURE,
             sentence if is_connecting else _BROKEN,
@@ -141,12 +142,6 @@ class ModelExchange:
             "The model service answered with a web page; check the endpoint's path.",
             detail=self._secrets.scrub(body.decode("utf-8", "replace")),
         )
-
-    def _host(self) -> str:
-        try:
-            return urlsplit(self._url).hostname or "?"
-        except ValueError:
-            return "?"
 
     async def _read(
         self, response: aiohttp.ClientResponse, assembler: ReplyAssembler

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netclaw.core.errors import NoModelError
 from netclaw.core.settings import ModelSettings, ProviderType
+from netclaw.models.anthropic import AnthropicClient
 from netclaw.models.connections import ModelConnections
 from netclaw.models.openai_compatible import OpenAICompatibleClient
 from netclaw.models.retry import RetryingClient, RetryPolicy
@@ -17,14 +17,13 @@ def open_client(
     credential: Credential | None = None,
     policy: RetryPolicy | None = None,
 ) -> ModelClient:
-    """A client with retries for one model; cheap, and nothing to close but `connections`.
-
-    Raises `NoModelError` for a provider type that cannot be spoken to.
-    """
-    if settings.provider_type is ProviderType.ANTHROPIC:
-        raise NoModelError(
-            "The provider type anthropic is not spoken yet.",
-            fix="Use the provider type openai-compatible with https://api.anthropic.com/v1.",
-        )
-    client = OpenAICompatibleClient(settings, connections, credential=credential)
+    """A client with retries for one model; cheap, and nothing to close but `connections`."""
+    kind = _CLIENTS.get(settings.provider_type, OpenAICompatibleClient)
+    client = kind(settings, connections, credential=credential)
     return RetryingClient(client, policy=policy)
+
+
+_CLIENTS: dict[ProviderType, type[OpenAICompatibleClient | AnthropicClient]] = {
+    ProviderType.ANTHROPIC: AnthropicClient,
+}
+"""Provider types with a dialect of their own; all others speak chat completions."""

@@ -39,6 +39,19 @@ _OVERFLOW_WORDS = re.compile(
 )
 _RATE_WORDS = re.compile(r"rate.?limit|too many requests|quota|overloaded", re.IGNORECASE)
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_CREDIT_WORDS = re.compile(r"credit balance is too low", re.IGNORECASE)
+_STATUS_OF_CODE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP status that a provider would have sent, had the error come before the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,11 @@ class ErrorObject:
     def is_overflow(self) -> bool:
         """Whether it says that the conversation is too long for the model."""
         return self.code in _OVERFLOW_CODES or bool(_OVERFLOW_WORDS.search(self.message))
+
+    @property
+    def is_unpaid(self) -> bool:
+        """Whether the account is out of credit, which some services tell as a bad request."""
+        return self.code == "billing_error" or bool(_CREDIT_WORDS.search(self.message))
 
     @property
     def is_rate_limit(self) -> bool:
@@ -100,7 +118,9 @@ def from_status(
     if status not in (401, 403):
         detail = secrets.scrub(f"HTTP {status}: {error.message or text}")
     is_overflow = status == 413 or (status in OVERFLOW_STATUSES and error.is_overflow)
-    category, sentence = _judge_status(status, is_overflow=is_overflow)
+    category, sentence = _judge_status(
+        402 if error.is_unpaid else status, is_overflow=is_overflow, told=f" (HTTP {status})"
+    )
     is_transient = status in TRANSIENT_STATUSES and not is_overflow
     return ModelCallError(
         category,
@@ -112,23 +132,21 @@ def from_status(
     )
 
 
-def _judge_status(status: int, *, is_overflow: bool) -> tuple[ErrorCategory, str]:
+def _judge_status(status: int, *, is_overflow: bool, told: str) -> tuple[ErrorCategory, str]:
+    """The category and the sentence, which ends with `told`, where the number came from."""
     if is_overflow:
         return OVERFLOW
     if 300 <= status < 400:
         return (
             ErrorCategory.PROVIDER_FAILURE,
-            f"The model service tried to redirect the call (HTTP {status}), which is refused.",
+            f"The model service tried to redirect the call{told}, which is refused.",
         )
-    known = _STATUS_SENTENCES.get(status)
-    if known is not None:
-        return known
-    if 400 <= status < 500:
-        return (
-            ErrorCategory.INPUT_COMPATIBILITY,
-            f"The model service did not accept the request (HTTP {status}).",
-        )
-    return (ErrorCategory.PROVIDER_FAILURE, f"The model service failed (HTTP {status}).")
+    category, words = _STATUS_WORDS.get(status) or (
+        (ErrorCategory.INPUT_COMPATIBILITY, "The model service did not accept the request")
+        if 400 <= status < 500
+        else (ErrorCategory.PROVIDER_FAILURE, "The model service failed")
+    )
+    return category, f"{words}{told}."
 
 
 OVERFLOW = (
@@ -136,47 +154,47 @@ OVERFLOW = (
     "The conversation is too long for the model's context window.",
 )
 
-_STATUS_SENTENCES: dict[int, tuple[ErrorCategory, str]] = {
-    401: (
-        ErrorCategory.PROVIDER_FAILURE,
-        "The model service refused the credential (HTTP 401).",
-    ),
-    402: (ErrorCategory.PROVIDER_FAILURE, "The model service asks for payment (HTTP 402)."),
+_STATUS_WORDS: dict[int, tuple[ErrorCategory, str]] = {
+    401: (ErrorCategory.PROVIDER_FAILURE, "The model service refused the credential"),
+    402: (ErrorCategory.PROVIDER_FAILURE, "The model service asks for payment"),
     403: (
         ErrorCategory.PROVIDER_FAILURE,
-        "The model service denies access with this credential (HTTP 403).",
+        "The model service denies access with this credential",
     ),
     404: (
         ErrorCategory.PROVIDER_FAILURE,
-        "The model service does not know this model or address (HTTP 404).",
+        "The model service does not know this model or address",
     ),
-    405: (
-        ErrorCategory.PROVIDER_FAILURE,
-        "The address does not take model calls (HTTP 405).",
-    ),
-    408: (ErrorCategory.TIMEOUT, "The model service timed out (HTTP 408)."),
-    409: (ErrorCategory.PROVIDER_FAILURE, "The model service reported a conflict (HTTP 409)."),
-    425: (ErrorCategory.PROVIDER_FAILURE, "The model service is not ready (HTTP 425)."),
-    429: (ErrorCategory.RATE_LIMITED, "The model service is limiting requests (HTTP 429)."),
-    504: (ErrorCategory.TIMEOUT, "The model service timed out (HTTP 504)."),
-    524: (ErrorCategory.TIMEOUT, "The model service timed out (HTTP 524)."),
-    529: (ErrorCategory.RATE_LIMITED, "The model service is overloaded (HTTP 529)."),
+    405: (ErrorCategory.PROVIDER_FAILURE, "The address does not take model calls"),
+    408: (ErrorCategory.TIMEOUT, "The model service timed out"),
+    409: (ErrorCategory.PROVIDER_FAILURE, "The model service reported a conflict"),
+    425: (ErrorCategory.PROVIDER_FAILURE, "The model service is not ready"),
+    429: (ErrorCategory.RATE_LIMITED, "The model service is limiting requests"),
+    504: (ErrorCategory.TIMEOUT, "The model service timed out"),
+    524: (ErrorCategory.TIMEOUT, "The model service timed out"),
+    529: (ErrorCategory.RATE_LIMITED, "The model service is overloaded"),
 }
 
 
 def from_error_event(value: Any, *, secrets: Secrets) -> ModelCallError:
     """The error that a provider reports inside a stream that began well."""
     error = read_error(value)
-    detail = secrets.scrub(f"{error.code} {error.message}")
-    if error.is_overflow:
+    status = 402 if error.is_unpaid else _STATUS_OF_CODE.get(error.code)
+    # The answer to a refused credential quotes parts of it in forms of its own.
+    is_quoted = status in (401, 403)
+    detail = secrets.scrub(error.code if is_quoted else f"{error.code} {error.message}")
+    if error.is_overflow or status == 413:
         category, sentence = OVERFLOW
         return ModelCallError(category, sentence, detail=detail, is_context_overflow=True)
-    if error.is_rate_limit:
+    if status is None and error.is_rate_limit:
+        status = 429
+    if status is not None:
+        category, sentence = _judge_status(status, is_overflow=False, told="")
         return ModelCallError(
-            ErrorCategory.RATE_LIMITED,
-            "The model service is limiting requests.",
+            category,
+            sentence,
             detail=detail,
-            is_transient=error.code not in _QUOTA_CODES,
+            is_transient=status in TRANSIENT_STATUSES and error.code not in _QUOTA_CODES,
         )
     return ModelCallError(
         ErrorCategory.PROVIDER_FAILURE,

@@ -1,4 +1,6 @@
-"""A fake model provider: a real HTTP server that speaks OpenAI chat completions and plays scripts.
+"""A fake model provider: a real HTTP server that plays scripts in two dialects.
+
+It speaks OpenAI chat completions and Anthropic Messages (give a client `model.base_url` there).
 
 In a test::
 
@@ -14,7 +16,7 @@ As a process, scripted by message text alone (directives: see `tests.fakes.model
 
 Order: the queue, then rules, then directives in the message, then the default reply (an echo).
 
-HTTP besides `/v1/chat/completions` and `/v1/models`:
+HTTP besides `/v1/chat/completions`, `/v1/messages` and `/v1/models`:
     GET  /__requests[?min=N&wait_s=S&bodies=1]   what came in; waits until N requests came
     GET  /__counters                             requests in all, and per script message
     GET  /__gates/NAME[?wait_s=S]                waits until a call waits at this gate
@@ -30,13 +32,16 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 from aiohttp import web
 
+from tests.fakes.anthropic_dialect import ANTHROPIC
 from tests.fakes.model_answer import Gates, answer
-from tests.fakes.model_play import Play, attempt_key, complaint, find_play
+from tests.fakes.model_dialect import OPENAI, Dialect
+from tests.fakes.model_play import Play, attempt_key, find_play
 from tests.fakes.model_reply import NO_FAULTS, Reply
 from tests.fakes.model_script import ScriptError, parse_rounds
 from tests.fakes.model_wire import Frame
@@ -84,7 +89,8 @@ class Recorded:
 class FakeModel:
     """The server; an async context manager. `latency_s` is the time to the first token.
 
-    `api_key`, if given, is demanded as bearer token (401 without it). `record` bounds `requests`.
+    `api_key`, if given, is demanded as the dialect carries it (401 without). `record` bounds
+    `requests`.
     """
 
     def __init__(
@@ -164,7 +170,8 @@ class FakeModel:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.router.add_post("/v1/chat/completions", self._chat)
+        for dialect in (OPENAI, ANTHROPIC):
+            app.router.add_post(dialect.path, partial(self._call, dialect))
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/__requests", self._show_requests)
         app.router.add_get("/__counters", self._show_counters)
@@ -186,33 +193,42 @@ class FakeModel:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
+    async def _call(self, dialect: Dialect, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         recorded = Recorded(
             index=self.request_count, at_s=time.monotonic(), headers=request.headers, raw=raw
         )
-        if self._api_key and request.headers.get("Authorization") != f"Bearer {self._api_key}":
+        if self._api_key and dialect.credential(request.headers) != self._api_key:
             await self._record(recorded)
-            return error_response(401, "Incorrect API key provided.", code="invalid_api_key")
+            body = dialect.error_body(401, "Incorrect API key provided.", "invalid_api_key")
+            return web.json_response(body, status=401)
         try:
             body = orjson.loads(raw)
-            if problem := complaint(body):
+            if problem := dialect.complaint(body, request.headers):
                 await self._record(recorded)
-                return error_response(400, problem, code="invalid_request")
-            play = self._play(body["messages"])
+                refusal = dialect.error_body(400, problem, "invalid_request")
+                return web.json_response(refusal, status=400)
+            messages = dialect.conversation(body)
+            play = self._play(messages)
         except (orjson.JSONDecodeError, ScriptError) as error:
             await self._record(recorded)
             return error_response(422, str(error), code="bad_script_or_body")
-        return await self._answer(request, recorded, body, play)
+        return await self._answer(request, recorded, dialect, body, messages, play)
 
     async def _answer(
-        self, request: web.Request, recorded: Recorded, body: dict[str, Any], play: Play
+        self,
+        request: web.Request,
+        recorded: Recorded,
+        dialect: Dialect,
+        body: dict[str, Any],
+        messages: list[dict[str, Any]],
+        play: Play,
     ) -> web.StreamResponse:
         recorded.message, recorded.round_index = play.message, play.round_index
         reply = play.reply
-        serial = f"{sum(m.get('role') == 'user' for m in body['messages'])}_{play.round_index}"
+        serial = f"{sum(m.get('role') == 'user' for m in messages)}_{play.round_index}"
         if reply.faults is not NO_FAULTS:
-            key = attempt_key(body["messages"])
+            key = attempt_key(messages)
             self._attempts[key] += 1
             recorded.attempt = self._attempts[key]
         await self._record(recorded)
@@ -225,6 +241,7 @@ class FakeModel:
         try:
             response = await answer(
                 request,
+                dialect=dialect,
                 reply=reply.on_attempt(recorded.attempt),
                 frame=frame,
                 is_stream=bool(body.get("stream")),

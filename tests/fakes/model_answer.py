@@ -11,22 +11,14 @@ import orjson
 from aiohttp import web
 
 from tests.fakes.model_reply import Body, Faults, Reply
-from tests.fakes.model_wire import (
-    DONE,
-    ERROR_EVENT,
-    GARBAGE,
-    Frame,
-    closing_events,
-    content_events,
-    sse,
-    whole,
-)
+from tests.fakes.model_wire import GARBAGE, Frame, sse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.fakes.model_dialect import Dialect
+
 HTML = "<html><head><title>502</title></head><body><h1>Bad Gateway</h1></body></html>"
-COMMENT = b": keepalive\n\n"
 
 OVERFLOWS: dict[str, Any] = {
     "openai": {
@@ -74,6 +66,7 @@ STATUS_WORDS = {
     429: "Rate limit reached.",
     500: "The server had an error.",
     503: "The engine is currently overloaded.",
+    529: "Overloaded",
 }
 
 
@@ -125,6 +118,7 @@ class Gates:
 async def answer(
     request: web.Request,
     *,
+    dialect: Dialect,
     reply: Reply,
     frame: Frame,
     is_stream: bool,
@@ -136,18 +130,20 @@ async def answer(
     faults = reply.faults
     if faults.stall_headers_s:
         await asyncio.sleep(faults.stall_headers_s)
-    if refusal := _refusal(faults):
+    if refusal := _refusal(faults, dialect):
         return refusal
     if not is_stream:
         await asyncio.sleep(latency_s + faults.stall_s)
         if faults.gate:
             await gates.pass_through(faults.gate[1])
-        return web.Response(body=orjson.dumps(whole(reply, frame)), content_type="application/json")
+        return web.Response(
+            body=orjson.dumps(dialect.whole(reply, frame)), content_type="application/json"
+        )
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     )
     await response.prepare(request)
-    stream = _Stream(response, reply, gates, faults.pace_s or token_s)
+    stream = _Stream(response, dialect, reply, gates, faults.pace_s or token_s)
     try:
         await stream.silence(latency_s + faults.stall_s)
         await stream.send(frame)
@@ -159,7 +155,7 @@ async def answer(
     return response
 
 
-def _refusal(faults: Faults) -> web.Response | None:
+def _refusal(faults: Faults, dialect: Dialect) -> web.Response | None:
     if faults.redirect_to is not None:
         return web.Response(status=307, headers={"Location": faults.redirect_to})
     if faults.body is Body.HTML:
@@ -168,22 +164,28 @@ def _refusal(faults: Faults) -> web.Response | None:
         return None
     headers = {"Retry-After": faults.retry_after} if faults.retry_after is not None else {}
     if faults.overflow is not None:
-        shape = OVERFLOWS[faults.overflow]
+        shape = OVERFLOWS[faults.overflow or dialect.overflow]
         if isinstance(shape, str):
             return web.Response(text=shape, status=faults.status, headers=headers)
         return web.json_response(shape, status=faults.status, headers=headers)
     words = STATUS_WORDS.get(faults.status, "The request failed.")
-    error = {"message": words, "type": "error", "param": None, "code": None}
-    return web.json_response({"error": error}, status=faults.status, headers=headers)
+    body = dialect.error_body(faults.status, words, None)
+    return web.json_response(body, status=faults.status, headers=headers)
 
 
 class _Stream:
     """The body of one streamed answer."""
 
     def __init__(
-        self, response: web.StreamResponse, reply: Reply, gates: Gates, pace_s: float
+        self,
+        response: web.StreamResponse,
+        dialect: Dialect,
+        reply: Reply,
+        gates: Gates,
+        pace_s: float,
     ) -> None:
         self._response = response
+        self._dialect = dialect
         self._reply = reply
         self._faults = reply.faults
         self._gates = gates
@@ -194,10 +196,10 @@ class _Stream:
         reply = self._reply
         closing = self._closing(frame)
         if not self._pace_s and reply.faults.is_plain:
-            events = [sse(reply, event) for event in content_events(reply, frame)]
+            events = self._dialect.chunks(reply, frame)
             await self._response.write(b"".join((*events, *closing)))
             return
-        chunks = content_events(reply, frame)
+        chunks = self._dialect.chunks(reply, frame)
         for number in count():
             await self._faults_at(number)
             chunk = next(chunks, None)
@@ -205,16 +207,15 @@ class _Stream:
                 break
             if number and self._pace_s:
                 await asyncio.sleep(self._pace_s)
-            await self._write(sse(reply, chunk))
+            await self._write(chunk)
         for event in closing:
             await self._write(event)
 
     def _closing(self, frame: Frame) -> Iterator[bytes]:
         if self._faults.is_finish_sent:
-            for event in closing_events(self._reply, frame):
-                yield sse(self._reply, event)
+            yield from self._dialect.finish(self._reply, frame)
         if self._faults.is_done_sent:
-            yield sse(self._reply, DONE)
+            yield self._dialect.end(self._reply)
 
     async def _write(self, data: bytes) -> None:
         if not self._faults.is_drip:
@@ -233,7 +234,7 @@ class _Stream:
         if faults.garbage_after == number:
             await self._write(sse(self._reply, GARBAGE))
         if faults.error_event_after == number:
-            await self._write(sse(self._reply, ERROR_EVENT))
+            await self._write(self._dialect.error_event(self._reply))
         if faults.cut_after == number:
             raise Cut
 
@@ -251,6 +252,6 @@ class _Stream:
             while not task.done():
                 await asyncio.wait((task,), timeout=self._faults.keepalive_s)
                 if not task.done():
-                    await self._response.write(COMMENT)
+                    await self._response.write(self._dialect.keepalive)
         finally:
             task.cancel()

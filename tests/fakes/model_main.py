@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--token-ms", type=float, default=0.0, help="pause between tokens")
     parser.add_argument("--default", default="[[echo]]", help="script text of the default reply")
     parser.add_argument("--model", action="append", help="name listed by /v1/models")
-    parser.add_argument("--api-key", help="bearer token to demand")
+    parser.add_argument("--api-key", help="key to demand, as each dialect carries it")
     parser.add_argument("--record", type=int, default=1000, help="how many requests to keep")
     parser.add_argument("--die-with-parent", action="store_true")
     options = parser.parse_args()

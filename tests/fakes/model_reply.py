@@ -67,6 +67,7 @@ class Faults:
     cut_after: int | None = None
     garbage_after: int | None = None
     error_event_after: int | None = None
+    error_type: str | None = None
     is_finish_sent: bool = True
     is_done_sent: bool = True
     is_drip: bool = False

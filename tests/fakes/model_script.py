@@ -33,17 +33,20 @@ Faults (`:ATTEMPTS` where shown, or `[[attempts:N]]`: only the first so many cal
 are struck, then it answers; a call sent again with the same conversation counts as the next)
     [[status:CODE[:ATTEMPTS]]] HTTP error; [[retry_after:VALUE]] adds the header (seconds or date)
     [[overflow[:openai|llamacpp|vllm|ollama|anthropic|plain[:ATTEMPTS]]]]  400, prompt too long
+                              (default: in the words of the dialect's vendor)
     [[stall:S[:ATTEMPTS]]]    headers, then silence for S seconds before the first token
     [[stall_headers:S[:ATTEMPTS]]]        silence before the headers
     [[stall_after:N:S]]       silence after N chunks
-    [[keepalive:S]]           an SSE comment every S seconds while stalling or waiting at a gate
+    [[keepalive:S]]           a comment or ping every S seconds while stalling or waiting at a gate
     [[gate:NAME[:ATTEMPTS]]]  wait before the first token until the gate is opened
     [[gate_after:N:NAME]]     the same after N chunks
     [[pace:MS]]               pause between chunks
     [[cut:N[:ATTEMPTS]]]      drop the connection after N chunks
     [[no_done]] [[no_finish]] end politely, without `[DONE]` / without finish_reason and `[DONE]`
+                              (message_stop / message_delta and message_stop)
     [[garbage:N]]             an event that is no JSON after N chunks
     [[error_event:N]]         an error object as event after N chunks
+    [[error_type:NAME]]       the type of that error in the Messages dialect (overloaded_error)
     [[html]]                  HTTP 200 with a page instead of a stream
     [[redirect:URL]]          HTTP 307
     [[drip]]                  every byte in a write of its own
@@ -198,7 +201,7 @@ def _gate_after(reply: Reply, value: str) -> Reply:
 def _overflow(reply: Reply, value: str) -> Reply:
     shape, _, attempts = value.partition(":")
     limit = int(attempts) if attempts else reply.faults.attempts
-    faults = replace(reply.faults, overflow=shape or "openai", status=400, attempts=limit)
+    faults = replace(reply.faults, overflow=shape, status=400, attempts=limit)
     return replace(reply, faults=faults)
 
 
@@ -249,5 +252,6 @@ _FAULTS: dict[str, Rule] = {
     "no_finish": _fault(is_done_sent=False, is_finish_sent=False),
     "garbage": _fault(lambda value: {"garbage_after": int(value)}),
     "error_event": _fault(lambda value: {"error_event_after": int(value)}),
+    "error_type": _whole_fault("error_type"),
     "drip": _fault(is_drip=True),
 }

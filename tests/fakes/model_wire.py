@@ -144,9 +144,9 @@ def _renderer(frame: Frame) -> Any:
 
 
 def _deltas(reply: Reply, frame: Frame) -> Iterator[JsonObject]:
-    for part in _cut(reply.thinking, reply.chunk_chars):
+    for part in cut(reply.thinking, reply.chunk_chars):
         yield {reply.reasoning_key: part}
-    for part in _cut(reply.text, reply.chunk_chars):
+    for part in cut(reply.text, reply.chunk_chars):
         yield {"content": part}
     for part in reply.pieces:
         yield {"content": part}
@@ -167,7 +167,7 @@ def _call_deltas(reply: Reply, frame: Frame, position: int, call: Call) -> Itera
         return
     yield {**head, "function": {"name": call.name, "arguments": ""}}
     is_padded = reply.call_style is CallStyle.EMPTY_CHUNKS
-    for part in _cut(call.arguments, reply.chunk_chars or 8):
+    for part in cut(call.arguments, reply.chunk_chars or 8):
         if is_padded:
             yield {"index": position, "id": None, "function": {"name": None, "arguments": None}}
             yield {"index": position, "id": "", "function": {"name": "", "arguments": part}}
@@ -175,7 +175,8 @@ def _call_deltas(reply: Reply, frame: Frame, position: int, call: Call) -> Itera
             yield {"index": position, "function": {"arguments": part}}
 
 
-def _cut(text: str, chars: int | None) -> Iterator[str]:
+def cut(text: str, chars: int | None) -> Iterator[str]:
+    """`text` in pieces of so many characters, or word by word."""
     if chars is not None:
         for start in range(0, len(text), chars):
             yield text[start : start + chars]

@@ -1,11 +1,11 @@
-"""The client against a real server: every answer it can give, and what it sends."""
+"""The clients of both dialects against a real server: every answer, and what they send."""
 
 from __future__ import annotations
 
 import orjson
 import pytest
 
-from netclaw.core.errors import ErrorCategory, NoModelError
+from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId
 from netclaw.core.messages import AssistantMessage, ToolMessage, Usage
 from netclaw.core.session.commands import FinishReason
@@ -18,20 +18,27 @@ from netclaw.ports.model import (
     CallDelta,
     Credential,
     Keepalive,
+    ModelClient,
     TextDelta,
     ThinkingDelta,
 )
 from tests.fakes.model import FakeModel
-from tests.models.tools import SHELL, asking, hear, raw_server, settings_for, sse_answer
+from tests.models.tools import (
+    SHELL,
+    asking,
+    hear,
+    next_output,
+    raw_server,
+    settings_for,
+    sse_answer,
+)
 
 FORMS = ["", "[[crlf]]", "[[cr]]", "[[no_space]]", "[[multiline]]", "[[drip]]", "[[chunk:1]]"]
 
 
 @pytest.mark.requirement("models.stream-items")
 @pytest.mark.parametrize("form", FORMS)
-async def test_text_streams_in_every_form_of_the_wire(
-    client: OpenAICompatibleClient, form: str
-) -> None:
+async def test_text_streams_in_every_form_of_the_wire(client: ModelClient, form: str) -> None:
     heard = await hear(client, f"{form}[[reply:grüße an alle 🦀]]")
     assert heard.finished.text == heard.text == "grüße an alle 🦀"
     assert heard.finished.finish is FinishReason.STOP
@@ -40,17 +47,17 @@ async def test_text_streams_in_every_form_of_the_wire(
 
 @pytest.mark.requirement("models.stream-items")
 async def test_tokens_arrive_while_the_answer_is_still_being_made(
-    client: OpenAICompatibleClient, fake: FakeModel
+    client: ModelClient, fake: FakeModel
 ) -> None:
     stream = client.stream(asking("[[gate_after:1:more]][[reply:first second]]"))
-    assert await anext(stream) == TextDelta(text="first")
+    assert await next_output(stream) == TextDelta(text="first")
     fake.gates.open("more")
-    assert await anext(stream) == TextDelta(text=" second")
+    assert await next_output(stream) == TextDelta(text=" second")
     await stream.aclose()
 
 
 @pytest.mark.requirement("models.stream-items")
-async def test_thinking_comes_apart_from_text(client: OpenAICompatibleClient) -> None:
+async def test_thinking_comes_apart_from_text(client: ModelClient) -> None:
     for key in ("reasoning_content", "reasoning"):
         heard = await hear(client, f"[[reasoning_key:{key}]][[think:let me see]][[reply:done]]")
         assert "".join(item.text for item in heard.of(ThinkingDelta)) == "let me see"
@@ -59,7 +66,7 @@ async def test_thinking_comes_apart_from_text(client: OpenAICompatibleClient) ->
 
 @pytest.mark.requirement("models.stream-items")
 async def test_a_megabyte_in_one_chunk_and_twenty_thousand_single_tokens(
-    client: OpenAICompatibleClient,
+    client: ModelClient,
 ) -> None:
     assert len((await hear(client, "[[big:1048576]]")).finished.text) == 1_048_576
     heard = await hear(client, "[[tokens:20000]]")
@@ -69,9 +76,7 @@ async def test_a_megabyte_in_one_chunk_and_twenty_thousand_single_tokens(
 @pytest.mark.requirement("models.tool-call-dialects")
 @pytest.mark.parametrize("style", ["fragments", "whole", "no_index", "empty_chunks"])
 @pytest.mark.parametrize("ids", ["unique", "same", "missing", "empty"])
-async def test_parallel_calls_in_every_dialect(
-    client: OpenAICompatibleClient, style: str, ids: str
-) -> None:
+async def test_parallel_calls_in_every_dialect(client: ModelClient, style: str, ids: str) -> None:
     script = (
         '[[tool:shell_execute {"command":"echo [[x]]"}]][[tool:file_read {"path":"a"}]]'
         f"[[calls:{style}]][[ids:{ids}]]"
@@ -93,7 +98,7 @@ async def test_parallel_calls_in_every_dialect(
 
 @pytest.mark.requirement("models.tool-call-faults")
 async def test_malformed_arguments_reach_the_session_with_a_fault(
-    client: OpenAICompatibleClient,
+    client: ModelClient,
 ) -> None:
     (call,) = (await hear(client, "[[tool:shell_execute {bad]]")).finished.calls
     assert call.fault
@@ -101,12 +106,9 @@ async def test_malformed_arguments_reach_the_session_with_a_fault(
 
 
 @pytest.mark.requirement("models.usage")
-async def test_usage_with_cached_tokens_is_asked_for_and_told(
-    client: OpenAICompatibleClient, fake: FakeModel
-) -> None:
+async def test_usage_with_cached_tokens_is_told(client: ModelClient) -> None:
     heard = await hear(client, "[[usage:90,8,60]]")
     assert heard.finished.usage == Usage(input_tokens=90, output_tokens=8, cached_input_tokens=60)
-    assert fake.requests[0].body["stream_options"] == {"include_usage": True}
     assert (await hear(client, "[[usage:none]]x")).finished.usage == Usage()
 
 
@@ -116,7 +118,7 @@ async def test_usage_with_cached_tokens_is_asked_for_and_told(
     [("length", FinishReason.LENGTH), ("content_filter", FinishReason.CONTENT_FILTER)],
 )
 async def test_an_answer_cut_by_the_provider_says_so(
-    client: OpenAICompatibleClient, reason: str, finish: FinishReason
+    client: ModelClient, reason: str, finish: FinishReason
 ) -> None:
     heard = await hear(client, f"[[reply:half a sen]][[finish:{reason}]]")
     assert (heard.finished.finish, heard.finished.text) == (finish, "half a sen")
@@ -124,7 +126,7 @@ async def test_an_answer_cut_by_the_provider_says_so(
 
 @pytest.mark.requirement("models.stream-items")
 async def test_empty_and_thinking_only_answers_are_reported_as_they_are(
-    client: OpenAICompatibleClient,
+    client: ModelClient,
 ) -> None:
     empty = (await hear(client, "[[empty]]")).finished
     assert (empty.text, empty.thinking, empty.calls) == ("", "", ())
@@ -134,7 +136,7 @@ async def test_empty_and_thinking_only_answers_are_reported_as_they_are(
 
 @pytest.mark.requirement("models.keepalives")
 async def test_keepalives_are_signs_of_life_and_not_output(
-    client: OpenAICompatibleClient, fake: FakeModel
+    client: ModelClient, fake: FakeModel
 ) -> None:
     stream = client.stream(asking("[[gate:go]][[keepalive:0.01]][[reply:x]]"))
     assert await anext(stream) == Keepalive()
@@ -145,9 +147,7 @@ async def test_keepalives_are_signs_of_life_and_not_output(
 
 
 @pytest.mark.requirement("models.stream-items")
-async def test_a_conversation_with_a_tool_goes_round(
-    client: OpenAICompatibleClient, fake: FakeModel
-) -> None:
+async def test_a_conversation_with_a_tool_goes_round(client: ModelClient, fake: FakeModel) -> None:
     question = asking('[[tool:shell_execute {"command":"ls"}]][[results]]', tools=(SHELL,))
     (proposed,) = (await hear(client, question)).finished.calls
     call = ToolCall(
@@ -216,20 +216,12 @@ async def test_a_whole_answer_that_breaks_off(connections: ModelConnections) -> 
 
 
 @pytest.mark.requirement("models.factory")
-async def test_a_provider_type_without_a_client_is_told(connections: ModelConnections) -> None:
-    settings = settings_for("https://api.anthropic.com", provider_type=ProviderType.ANTHROPIC)
-    with pytest.raises(NoModelError) as caught:
-        open_client(settings, connections)
-    assert "openai-compatible" in caught.value.fix
-
-
-@pytest.mark.requirement("models.factory")
-@pytest.mark.parametrize(
-    "provider_type", [kind for kind in ProviderType if kind is not ProviderType.ANTHROPIC]
-)
-async def test_every_openai_like_provider_type_has_a_client(
+@pytest.mark.parametrize("provider_type", ProviderType)
+async def test_every_provider_type_has_the_client_that_speaks_its_dialect(
     fake: FakeModel, connections: ModelConnections, provider_type: ProviderType
 ) -> None:
     settings = settings_for(fake.url, provider_type=provider_type)
     heard = await hear(open_client(settings, connections), "[[reply:hello]]")
     assert heard.finished.text == "hello"
+    is_anthropic = "anthropic-version" in fake.requests[0].headers
+    assert is_anthropic is (provider_type is ProviderType.ANTHROPIC)

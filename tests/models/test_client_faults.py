@@ -1,4 +1,4 @@
-"""The client against a server that fails, lies, stalls and vanishes."""
+"""The clients of both dialects against a server that fails, lies, stalls and vanishes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netclaw.models.connections import ModelConnections
 from netclaw.models.openai_compatible import OpenAICompatibleClient
 from netclaw.models.retry import RetryingClient, RetryPolicy
 from netclaw.models.sse import SseDecoder
-from netclaw.ports.model import Credential, RetryScheduled, TextDelta
+from netclaw.ports.model import Credential, ModelClient, RetryScheduled, TextDelta
 from tests.fakes.model import FakeModel, Outcome
-from tests.models.tools import asking, hear, raw_server, settings_for, sse_answer
+from tests.models.tools import asking, hear, next_output, raw_server, settings_for, sse_answer
 
 
 def client_at(url: str, connections: ModelConnections) -> OpenAICompatibleClient:
@@ -37,7 +37,7 @@ def client_at(url: str, connections: ModelConnections) -> OpenAICompatibleClient
     ],
 )
 async def test_a_cut_answer_is_a_provider_failure(
-    client: OpenAICompatibleClient, script: str, text: str
+    client: ModelClient, script: str, text: str
 ) -> None:
     heard = await hear(client, script)
     assert heard.text == text
@@ -48,9 +48,9 @@ async def test_a_cut_answer_is_a_provider_failure(
 
 @pytest.mark.requirement("models.cut-streams")
 async def test_an_answer_with_its_finish_reason_is_whole_without_done(
-    client: OpenAICompatibleClient,
+    chat_client: OpenAICompatibleClient,
 ) -> None:
-    assert (await hear(client, "[[no_done]][[reply:a b]]")).finished.text == "a b"
+    assert (await hear(chat_client, "[[no_done]][[reply:a b]]")).finished.text == "a b"
 
 
 @pytest.mark.requirement("models.cut-streams")
@@ -80,13 +80,11 @@ async def test_a_whole_answer_does_not_wait_for_a_stream_that_never_ends(
     [
         ("[[garbage:0]][[reply:a b]]", ""),
         ("[[garbage:1]][[reply:a b]]", "a"),
-        ("[[error_event:1]][[reply:a b]]", "a"),
+        ("[[error_event:1]][[error_type:api_error]][[reply:a b]]", "a"),
         ("[[html]]", ""),
     ],
 )
-async def test_garbage_is_a_provider_failure(
-    client: OpenAICompatibleClient, script: str, text: str
-) -> None:
+async def test_garbage_is_a_provider_failure(client: ModelClient, script: str, text: str) -> None:
     heard = await hear(client, script)
     assert heard.text == text
     assert heard.failure.category is ErrorCategory.PROVIDER_FAILURE
@@ -115,7 +113,7 @@ async def test_a_server_that_speaks_something_else_is_a_provider_failure(
 
 @pytest.mark.requirement("models.garbage")
 async def test_bytes_that_are_no_text_cost_their_characters_only(
-    client: OpenAICompatibleClient,
+    client: ModelClient,
 ) -> None:
     assert (await hear(client, "[[bad_utf8]][[reply:abc]]")).finished.text == "\ufffd\ufffdabc"
 
@@ -141,12 +139,12 @@ async def test_a_line_without_end_is_refused(
         ("[[status:429]][[retry_after:2]]", ErrorCategory.RATE_LIMITED),
         ("[[status:500]]", ErrorCategory.PROVIDER_FAILURE),
         ("[[status:503]]", ErrorCategory.PROVIDER_FAILURE),
+        ("[[status:529]]", ErrorCategory.RATE_LIMITED),
+        ("[[overflow]]", ErrorCategory.INPUT_COMPATIBILITY),
         ("[[overflow:llamacpp]]", ErrorCategory.INPUT_COMPATIBILITY),
     ],
 )
-async def test_http_errors(
-    client: OpenAICompatibleClient, script: str, category: ErrorCategory
-) -> None:
+async def test_http_errors(client: ModelClient, script: str, category: ErrorCategory) -> None:
     failure = (await hear(client, script)).failure
     assert failure.category is category
     assert failure.retry_after_s == (2.0 if "retry_after" in script else None)
@@ -230,7 +228,7 @@ async def test_a_connection_that_nobody_takes_times_out() -> None:
 
 @pytest.mark.requirement("models.cancel")
 async def test_cancelling_the_caller_drops_the_connection(
-    client: OpenAICompatibleClient, fake: FakeModel
+    client: ModelClient, fake: FakeModel
 ) -> None:
     task = asyncio.create_task(hear(client, "[[gate:never]][[reply:x]]"))
     await fake.gates.wait_for_arrival("never")
@@ -242,10 +240,10 @@ async def test_cancelling_the_caller_drops_the_connection(
 
 @pytest.mark.requirement("models.cancel")
 async def test_leaving_the_stream_drops_the_connection(
-    client: OpenAICompatibleClient, fake: FakeModel
+    client: ModelClient, fake: FakeModel
 ) -> None:
     stream = client.stream(asking("[[gate_after:1:never]][[reply:a b]]"))
-    assert await anext(stream) == TextDelta(text="a")
+    assert await next_output(stream) == TextDelta(text="a")
     await stream.aclose()
     await fake.wait_for_outcome(Outcome.DISCONNECTED)
 
@@ -255,7 +253,7 @@ async def test_leaving_the_stream_drops_the_connection(
     "script", ["[[status:503:2]]", "[[cut:0:2]]", "[[garbage:0]][[attempts:2]]"]
 )
 async def test_a_provider_that_recovers_answers_after_retries(
-    client: OpenAICompatibleClient, fake: FakeModel, script: str
+    client: ModelClient, fake: FakeModel, script: str
 ) -> None:
     patient = RetryingClient(client, policy=RetryPolicy(base_s=0.001))
     heard = await hear(patient, f"{script}[[reply:at last]]")
@@ -266,7 +264,7 @@ async def test_a_provider_that_recovers_answers_after_retries(
 
 @pytest.mark.requirement("models.retry")
 async def test_a_provider_that_breaks_off_in_mid_answer_is_not_asked_again(
-    client: OpenAICompatibleClient, fake: FakeModel
+    client: ModelClient, fake: FakeModel
 ) -> None:
     patient = RetryingClient(client, policy=RetryPolicy(base_s=0.001))
     heard = await hear(patient, "[[cut:1]][[reply:a b]]")

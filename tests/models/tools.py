@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.core.tool_call import ToolDefinition
 from netclaw.ports.model import (
     Finished,
+    Keepalive,
     ModelCallError,
     ModelClient,
     ModelRequest,
@@ -100,6 +101,14 @@ async def hear(client: ModelClient, request: ModelRequest | str) -> Heard:
     except ModelCallError as error:
         heard.error = error
     return heard
+
+
+async def next_output(stream: AsyncGenerator[StreamItem, None]) -> StreamItem:
+    """The next item that is not a mere sign of life."""
+    while True:
+        item = await anext(stream)
+        if not isinstance(item, Keepalive):
+            return item
 
 
 @asynccontextmanager

@@ -1,0 +1,22 @@
+"""Anthropic's Messages as a dialect of the fake model, at `/v1/messages`."""
+
+from __future__ import annotations
+
+from tests.fakes import anthropic_wire
+from tests.fakes.anthropic_request import complaint, conversation
+from tests.fakes.model_dialect import Dialect
+
+ANTHROPIC = Dialect(
+    path="/v1/messages",
+    credential=lambda headers: headers.get("x-api-key"),
+    complaint=complaint,
+    conversation=conversation,
+    whole=anthropic_wire.whole,
+    chunks=anthropic_wire.chunks,
+    finish=anthropic_wire.finish,
+    end=anthropic_wire.end,
+    error_event=anthropic_wire.error_event,
+    error_body=anthropic_wire.error_body,
+    keepalive=anthropic_wire.PING,
+    overflow="anthropic",
+)
