@@ -29,6 +29,7 @@
     ├── InputIncompatibleError   input_incompatible
     ├── InterruptedByStopError   interrupted
     ├── DeliveryUnconfirmedError delivery_unconfirmed
+    ├── UnsupportedError         unsupported
     └── InternalError            internal
 
 A sentence is written for the person who reads it: no exception text, no path of ours unless the
@@ -72,6 +73,7 @@ class ErrorCode(StrEnum):
     INPUT_INCOMPATIBLE = "input_incompatible"
     INTERRUPTED = "interrupted"
     DELIVERY_UNCONFIRMED = "delivery_unconfirmed"
+    UNSUPPORTED = "unsupported"
     INTERNAL = "internal"
 
 
@@ -304,6 +306,13 @@ class DeliveryUnconfirmedError(NetclawError):
 
     code = ErrorCode.DELIVERY_UNCONFIRMED
     default_fix = "Look it up with `netclaw ledger ID` before sending it again."
+
+
+class UnsupportedError(NetclawError):
+    """This version of netclaw cannot do it (yet); nothing was changed."""
+
+    code = ErrorCode.UNSUPPORTED
+    default_fix = "Update netclaw, or do without."
 
 
 class InternalError(NetclawError):
