@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Protocol
 
 from netclaw import __version__
-from netclaw.core.errors import StorageReadOnlyError
-from netclaw.core.ids import SessionId, parse_session_id
+from netclaw.core.errors import ErrorCategory, StorageReadOnlyError, UnsupportedError
+from netclaw.core.ids import SessionId, TurnId, parse_session_id
+from netclaw.core.session import commands
+from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
+from netclaw.core.session.state import SessionState
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
+from netclaw.supervisor.crashes import read_state
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
@@ -24,8 +28,9 @@ from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Slot, SlotState
 from netclaw.wire.convert import row_to_proto
+from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.v1 import admin_pb2 as pb
-from netclaw.wire.v1.common_pb2 import JournalRow
+from netclaw.wire.v1.common_pb2 import JournalRow, OutputBatch
 from netclaw.wire.v1.gateway_pb2 import (
     SendUserMessageRequest,
     SendUserMessageResponse,
@@ -36,6 +41,10 @@ from netclaw.wire.v1.session_host_pb2 import HostCommand
 _log = logging.getLogger(__name__)
 
 JOURNAL_PAGE = 500
+CAN_COMPACT = hasattr(commands, "Compact")
+"""Whether the session rules know compaction on request."""
+RESET_SENTENCE = "The session was reset before this message was answered."
+DELETED_SENTENCE = "The session was deleted before this message was answered."
 RESTART_PATIENCE_S = 15.0
 """How long a restart of a session waits for the new process to be ready."""
 
@@ -111,7 +120,9 @@ class Admin:
         """Begin a new life."""
         slot = await self._slot(request)
         async with self._router.exclusive(slot):
+            state = await read_state(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
+            _tell_senders(slot, state, RESET_SENTENCE)
         return await self._row(slot)
 
     async def delete_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
@@ -119,9 +130,11 @@ class Admin:
         slot = await self._slot(request)
         record = await self._router.record(slot.session_id)
         async with self._router.exclusive(slot):
+            state = await read_state(self._services.store, slot.session_id)
             await self._services.store.delete_session(slot.session_id)
             self._admissions.forget(slot.session_id)
             slot.hold = None
+            _tell_senders(slot, state, DELETED_SENTENCE)
             slot.hub.close()
             storage = self._services.envelopes.storage(slot.session_id, record.storage_root)
             await asyncio.to_thread(self._discard, Path(storage.root))
@@ -130,14 +143,13 @@ class Admin:
     async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:
         """Ask a session to shorten its history now."""
         slot = await self._slot(request)
-        live = slot.live
-        if live is None:
-            slot = self._router.wake(slot.session_id)
-            async with asyncio.timeout(RESTART_PATIENCE_S):
-                await slot.until_state(SlotState.LIVE)
-            live = slot.live
-        if live is not None:
-            live.command(HostCommand(kind="compact", actor=caller.name))
+        if not CAN_COMPACT:
+            raise UnsupportedError("This version of netclaw does not compact on request.")
+        self._router.warm((slot.session_id,))
+        async with asyncio.timeout(RESTART_PATIENCE_S):
+            await slot.until_state(SlotState.LIVE)
+        if slot.live is not None:
+            slot.live.command(HostCommand(kind="compact", actor=caller.name))
         return await self._row(slot)
 
     async def read_journal(
@@ -254,3 +266,22 @@ class Admin:
                 f"The session's rows are removed, but its files at {root} cannot be moved:"
                 f" {error.strerror}."
             ) from None
+
+
+def _tell_senders(slot: Slot, state: SessionState, sentence: str) -> None:
+    """Whoever waits for an answer hears that none will come (protocol "Recovery, exactly")."""
+    waiting = tuple(item.admitted.input_id for item in (*state.in_turn, *state.buffered))
+    if not waiting:
+        return
+    turn_id = state.turn.turn_id if state.turn is not None else TurnId("")
+    outputs = (
+        ErrorOutput(
+            turn_id=turn_id or None,
+            category=ErrorCategory.INTERRUPTED,
+            sentence=sentence,
+            reference="",
+            input_ids=waiting,
+        ),
+        TurnCompletedOutput(turn_id=turn_id, input_ids=waiting, outcome=None),
+    )
+    slot.hub.publish(OutputBatch(outputs=[output_to_proto(output) for output in outputs]))

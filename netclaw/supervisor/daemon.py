@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -164,9 +163,6 @@ class Supervisor:
         self.router.look_after(await self.services.store.runnable_sessions())
         self._tasks.start(self._liveness.run(), name="liveness", on_fault=OnFault.STOP_DAEMON)
         self._tasks.start(self._manager.keep_watchdog_quiet(), name="watchdog")
-        # What exists now lives as long as the daemon: a collection need not look at it again.
-        gc.collect()
-        gc.freeze()
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(

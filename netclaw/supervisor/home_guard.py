@@ -8,13 +8,16 @@ it is not: whoever can enter it can read the operator's token.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import stat
 from pathlib import Path
 
 from netclaw.config.home import Home, make_private_folder
-from netclaw.core.errors import DeniedByPolicyError, StorageReadOnlyError
+from netclaw.core.errors import StorageReadOnlyError, UnauthenticatedError
 from netclaw.store.lock import HomeLock
+
+_log = logging.getLogger(__name__)
 
 HOST_SOCKET = "host.sock"
 PRIVATE_FOLDER = 0o700
@@ -32,7 +35,7 @@ class HomeGuard:
     def take(cls, home: Home, inherited_lock: int | None) -> HomeGuard:
         """Lock a home and make its run folder safe.
 
-        Raises `AlreadyRunningError`, `DeniedByPolicyError` for a run folder that is not ours, or
+        Raises `AlreadyRunningError`, `UnauthenticatedError` for a run folder that is not ours, or
         a `StorageError`.
         """
         make_private_folder(home.root)
@@ -75,25 +78,25 @@ def _secure_run_folder(folder: Path) -> None:
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         status = folder.lstat()
     except FileExistsError:
-        raise DeniedByPolicyError(
-            f"{folder} is not a folder.", fix="Remove it and start the daemon again."
-        ) from None
+        raise _unsafe(f"{folder} is a file where a folder belongs.") from None
     except OSError as error:
         raise StorageReadOnlyError(
             f"The folder {folder} cannot be made: {error.strerror}."
         ) from None
     if not stat.S_ISDIR(status.st_mode):
-        raise DeniedByPolicyError(
-            f"{folder} is not a folder of its own but a link or a file.",
-            fix="Remove it and start the daemon again.",
-        )
+        raise _unsafe(f"{folder} is a link, so somebody else could read the operator's token.")
     if status.st_uid != os.geteuid():
-        raise DeniedByPolicyError(
-            f"{folder} belongs to another user, who could read the operator's token.",
-            fix="Remove it, or run the daemon as the user who owns the home.",
-        )
+        raise _unsafe(f"{folder} belongs to another user, who could read the operator's token.")
     if stat.S_IMODE(status.st_mode) != PRIVATE_FOLDER:
+        _log.warning("%s was open to others; its permissions were repaired", folder)
         folder.chmod(PRIVATE_FOLDER)
+
+
+def _unsafe(sentence: str) -> UnauthenticatedError:
+    return UnauthenticatedError(
+        sentence,
+        fix="Remove it and start the daemon again, as the user who owns the home.",
+    )
 
 
 def _remove_stale(path: Path) -> None:
@@ -101,9 +104,7 @@ def _remove_stale(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except IsADirectoryError:
-        raise DeniedByPolicyError(
-            f"{path} is a folder where a socket belongs.", fix="Remove it and start again."
-        ) from None
+        raise _unsafe(f"{path} is a folder where a socket belongs.") from None
     except OSError as error:
         raise StorageReadOnlyError(f"{path} cannot be removed: {error.strerror}.") from None
 

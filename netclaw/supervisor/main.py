@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -154,6 +155,9 @@ async def _serve(
     except BaseException:
         await spawner.close()
         raise
+    # What exists now lives as long as the daemon: a collection need not look at it again.
+    gc.collect()
+    gc.freeze()
     supervisor.when_ending = _end_anyhow_after
     wish = await supervisor.serve()
     return wish, fault_of(wish)

@@ -55,7 +55,9 @@ def start_program(argv: Sequence[str], *, output: str) -> int:
         (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    return os.posix_spawn(argv[0], list(argv), child_environment(), file_actions=actions, setsid=True)
+    return os.posix_spawn(
+        argv[0], list(argv), child_environment(), file_actions=actions, setsid=True
+    )
 
 
 def start_session(module: str, bootstrap: Bootstrap) -> int:
