@@ -137,6 +137,7 @@ async def _serve(
         store = await SqliteJournalStore.open(guard.home.database, config.storage, config.daemon)
         sandbox = await proving
         await spawner.reap_strangers()  # what the proof's commands left to their subreaper
+        spawner.bury_adopted()
         supervisor = Supervisor(
             DaemonParts(
                 guard=guard,

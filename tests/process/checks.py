@@ -91,6 +91,17 @@ def processes_with(marker: str) -> list[int]:
     return found
 
 
+def describe(pid: int) -> str:
+    """What a process is and waits for, for a failure's text."""
+    parts = []
+    for name in ("stat", "wchan", "cmdline"):
+        try:
+            parts.append(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace")[:300])
+        except OSError as fault:
+            parts.append(str(fault))
+    return " | ".join(part.replace("\0", " ") for part in parts)
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     try:

@@ -18,12 +18,9 @@ from pathlib import Path
 
 import grpc
 
-from tests.process.checks import check_journal, is_alive, processes_with
+from tests.process.checks import check_journal, describe, is_alive, processes_with
 from tests.process.peer import WAIT_S
 from tests.process.world import World
-
-MARKER = "3123.4567"
-"""Seconds a tool sleeps at most; also how its processes are found."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +45,7 @@ class Torture:
         self._random = random.Random(seed)
         self._names = [f"t{number}" for number in range(sessions)]
         self._counter = 0
+        self._marker = f"effects-{os.getpid()}-{seed}.txt"
         self.toll = Toll()
         self._confirmed: dict[str, set[str]] = {name: set() for name in self._names}
         self._seen_pids: set[int] = set()
@@ -57,12 +55,13 @@ class Torture:
         for name in self._names:
             await self._world.peer.ensure(name)
         while self.toll.total < kills:
-            await asyncio.gather(*(self._send(name) for name in self._some()))
+            sends = [asyncio.create_task(self._send(name)) for name in self._some()]
             await self._pause()
             if self._random.random() < supervisor_share:
                 await self._kill_supervisor()
             else:
                 await self._kill_something()
+            await asyncio.gather(*sends)
         await self._settle()
         return self.toll
 
@@ -71,11 +70,11 @@ class Torture:
 
     async def _pause(self) -> None:
         # From "the append is in flight" to "the turn is long over".
-        await asyncio.sleep(self._random.choice((0.0, 0.002, 0.005, 0.01, 0.03, 0.06)))
+        await asyncio.sleep(self._random.choice((0.0, 0.002, 0.005, 0.01, 0.03, 0.06, 0.12)))
 
     def _script(self, number: int) -> str:
         tag = f"n{number}"
-        effect = json.dumps({"command": f"echo {tag} >> effects.txt; sleep 0.0{number % 5}"})
+        effect = json.dumps({"command": f"echo {tag} >> {self._marker}; sleep 0.{number % 3}"})
         tool = f"[[tool:shell_execute {effect}]]"
         return self._random.choice(
             (
@@ -90,26 +89,28 @@ class Torture:
         self._counter += 1
         number = self._counter
         text, message_id = self._script(number), f"m{number}"
-        for _ in range(3):
+        while True:
             try:
                 sent = await self._world.peer.send(
                     name, text, message_id=message_id, sender=f"p{number % 3}"
                 )
-            except (grpc.aio.AioRpcError, asyncio.CancelledError, grpc.aio.UsageError):
-                # Delivery unconfirmed: with its message id a resend is safe.
+            except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.CancelledError):
+                # The supervisor died under it, delivery is unconfirmed: with its message id a
+                # resend is safe, once there is a daemon again.
                 self.toll.unconfirmed += 1
-                return
+                await self._world.is_up.wait()
+                continue
             self._confirmed[name].add(sent.input_id)
             self.toll.inputs += 1
             return
 
     async def _kill_something(self) -> None:
         rows = [row for row in (await self._world.peer.rows()).values() if row.pid]
-        tools = processes_with("effects.txt")
+        tools = processes_with(self._marker)
         choice = self._random.random()
-        if choice < 0.1 and (zygote := (await self._world.peer.status()).zygote_pid):
+        if choice < 0.05 and (zygote := (await self._world.peer.status()).zygote_pid):
             self._kill("zygote", zygote)
-        elif choice < 0.35 and tools:
+        elif choice < 0.4 and tools:
             self._kill("tool", self._random.choice(tools))
         elif rows:
             for row in self._random.sample(rows, k=min(len(rows), self._random.randint(1, 3))):
@@ -127,7 +128,7 @@ class Torture:
         await self._world.kill()
         self.toll.kills["supervisor"] += 1
         await self._world.until(lambda: not [pid for pid in pids if is_alive(pid)])
-        await self._world.until(lambda: not processes_with("effects.txt"))
+        await self._until_no_tool()
         await self._world.start()
 
     async def _settle(self) -> None:
@@ -140,12 +141,19 @@ class Torture:
             lost = self._confirmed[name] - admitted
             assert not lost, f"acknowledged and lost: {lost}"
             await self._check_effects(name, rows)
-        await self._world.until(lambda: not processes_with("effects.txt"))
+        await self._until_no_tool()
+
+    async def _until_no_tool(self) -> None:
+        try:
+            await self._world.until(lambda: not processes_with(self._marker))
+        except TimeoutError:
+            shown = [describe(pid) for pid in processes_with(self._marker)]
+            raise AssertionError(f"tools outlived their owner: {shown}") from None
 
     async def _check_effects(self, name: str, rows: list[dict[str, object]]) -> None:
         """No tool ran more often than the journal launched it."""
         root = (await self._world.peer.detail(name)).storage_root
-        effects = Path(root) / "workspace" / "effects.txt"
+        effects = Path(root) / "workspace" / self._marker
         if not effects.exists():
             return
         ran = Counter(effects.read_text().split())

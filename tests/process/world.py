@@ -69,6 +69,8 @@ class World:
         self.process: asyncio.subprocess.Process | None = None
         self._config = merge(FAST_CONFIG, config or {})
         self._has_model = has_model
+        self.is_up = asyncio.Event()
+        """Set while a started daemon was not killed or stopped by the test."""
         self._starts = 0
         self._errors_folder = self.home.parent
 
@@ -128,6 +130,7 @@ class World:
             await self._launch({"NOTIFY_SOCKET": address, **(environment or {})})
             await self._until_ready(notify)
         await self.peer.connect()
+        self.is_up.set()
         return time.monotonic() - began
 
     async def _launch(self, environment: dict[str, str]) -> None:
@@ -193,6 +196,7 @@ class World:
     async def kill(self) -> None:
         """SIGKILL of the supervisor, as a crash of the machine's memory would."""
         assert self.process is not None
+        self.is_up.clear()
         self.process.kill()
         await self.process.wait()
         await self.peer.close()

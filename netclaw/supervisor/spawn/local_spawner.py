@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 SESSION_MODULE = "netclaw.session_proc"
 SESSION_ENTRY = "netclaw.session_proc.main:run_session"
 SESSION_WARM = "netclaw.session_proc.main:warm"
+ZOMBIE_SWEEP_S = 0.05
 ZYGOTE_RESTART_BACKOFF_S = (0.0, 1.0, 5.0, 30.0)
 
 
@@ -48,6 +49,8 @@ class LocalSpawner:
         self._recognised: set[int] = set()
         self._zygote: ZygoteClient | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._is_sweep_due = False
+        self._loop = asyncio.get_running_loop()
         if use_zygote:
             self._keeper = asyncio.create_task(self._keep_zygote(self._start_zygote()))
             self._keeper.add_done_callback(_report_keeper)
@@ -95,8 +98,33 @@ class LocalSpawner:
                 killed += len(watched)
         return killed
 
+    def bury_adopted(self) -> None:
+        """From now on reap what died as our child without having been started here.
+
+        The init of a tool's PID namespace may outlive its starter by a moment and is then ours.
+        Nothing may run a `subprocess` in this process after this call: its exit would be lost.
+        """
+        self._loop.add_signal_handler(signal.SIGCHLD, self._on_child_signal)
+
+    def _on_child_signal(self) -> None:
+        """A child ended, or a dead process became ours: look once for a burst of them."""
+        if not self._is_sweep_due:
+            self._is_sweep_due = True
+            self._loop.call_later(ZOMBIE_SWEEP_S, self._reap_zombies)
+
+    def _reap_zombies(self) -> None:
+        """Only the dead: what lives may still be on its way from the zygote."""
+        self._is_sweep_due = False
+        if self._lock.locked():
+            self._on_child_signal()
+            return
+        for pid in children_of_self() - self._recognised:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
     async def close(self) -> None:
         """End the zygote and wait for it; sessions are the caller's to end first."""
+        self._loop.remove_signal_handler(signal.SIGCHLD)
         if self._keeper is not None:
             self._keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
