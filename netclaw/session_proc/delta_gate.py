@@ -67,6 +67,8 @@ class DeltaGate:
 
     def flush(self) -> None:
         """Let go of what may leave now: at a tool call and at the end."""
+        if self._stage is _Stage.CLOSED:
+            return
         outputs: list[Output] = []
         if self._thinking:
             outputs.append(

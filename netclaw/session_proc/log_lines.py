@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import singledispatchmethod
 
+from netclaw.core.ids import InputId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.redaction import LOGGED_STRING_MAX, redact_arguments
 from netclaw.core.session.events import (
     Compacted,
     CrashRecorded,
     DrainStopped,
-    InputAdmitted,
     InputJoined,
     OutputStarted,
     Passivated,
@@ -33,6 +33,7 @@ from netclaw.core.session.events import (
     TurnStarted,
     WorkingDirectorySet,
 )
+from netclaw.core.session.state import SessionState
 
 HASH_CHARS = 12
 """Hex digits of the SHA-256 of a long text."""
@@ -46,23 +47,29 @@ def stamp(at_ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
 
 
+def note_line(at_ms: int, level: str, text: str) -> str:
+    """A line that no event stands behind; later lines of the text are indented under it."""
+    indented = text.rstrip("\n").replace("\n", "\n    ")
+    return f"{stamp(at_ms)} {level.capitalize()}: {indented}\n"
+
+
 class LogLines:
     """Renders events; redacts every text before it is measured, hashed or shown."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
 
-    def render(self, recorded: Recorded, turns: int) -> str:
+    def render(self, recorded: Recorded, after: SessionState) -> str:
         """All lines of one event, each with its line end; empty when it has none.
 
-        `turns` is the number of turns completed once this event is applied.
+        `after` is the state with this event applied.
         """
         head = f"{stamp(recorded.at)} "
-        return "".join(f"{head}{line}\n" for line in self._lines(recorded.event, turns))
+        return "".join(f"{head}{line}\n" for line in self._lines(recorded.event, after))
 
     def note(self, at_ms: int, level: str, text: str) -> str:
         """A line about the session that no event stands behind."""
-        return f"{stamp(at_ms)} {level.capitalize()}: {self._redact(text)}\n"
+        return note_line(at_ms, level, self._redact(text))
 
     def quote(self, text: str) -> str:
         """A text on one line, redacted; length and hash when it is long."""
@@ -70,41 +77,38 @@ class LogLines:
         return _short(text)
 
     @singledispatchmethod
-    def _lines(self, _event: object, _turns: int) -> Iterator[str]:
+    def _lines(self, _event: object, _after: SessionState) -> Iterator[str]:
         yield from ()
 
     @_lines.register
-    def _(self, event: InputAdmitted, _turns: int) -> Iterator[str]:
-        source = event.authority.provenance.source_kind.value
-        yield f"User ({source}, input {event.input_id}): {self.quote(event.text)}"
+    def _(self, event: TurnStarted, after: SessionState) -> Iterator[str]:
+        yield f"Turn {event.turn_id} started"
+        yield from self._inputs(event.input_ids, after)
 
     @_lines.register
-    def _(self, event: TurnStarted, _turns: int) -> Iterator[str]:
-        yield f"Turn {event.turn_id} started: inputs {_ids(event.input_ids)}"
+    def _(self, event: InputJoined, after: SessionState) -> Iterator[str]:
+        yield f"Turn {event.turn_id} joined"
+        yield from self._inputs(event.input_ids, after)
 
     @_lines.register
-    def _(self, event: Resumed, _turns: int) -> Iterator[str]:
+    def _(self, event: Resumed, _after: SessionState) -> Iterator[str]:
         yield f"Turn {event.turn_id} resumed"
 
     @_lines.register
-    def _(self, event: InputJoined, _turns: int) -> Iterator[str]:
-        yield f"Turn {event.turn_id} joined by: inputs {_ids(event.input_ids)}"
-
-    @_lines.register
-    def _(self, event: OutputStarted, _turns: int) -> Iterator[str]:
+    def _(self, event: OutputStarted, _after: SessionState) -> Iterator[str]:
         yield f"Output started: round {event.round}"
 
     @_lines.register
-    def _(self, event: RoundRecorded, _turns: int) -> Iterator[str]:
+    def _(self, event: RoundRecorded, _after: SessionState) -> Iterator[str]:
         yield from self._message(event.message)
         yield _usage(event.usage, event.model)
 
     @_lines.register
-    def _(self, event: ToolBatchStarted, _turns: int) -> Iterator[str]:
+    def _(self, event: ToolBatchStarted, _after: SessionState) -> Iterator[str]:
         yield f"Tools started: {_ids(event.call_ids)}"
 
     @_lines.register
-    def _(self, event: ToolResultRecorded, _turns: int) -> Iterator[str]:
+    def _(self, event: ToolResultRecorded, _after: SessionState) -> Iterator[str]:
         result = event.result
         receipt = result.receipt
         yield (
@@ -113,41 +117,49 @@ class LogLines:
         )
 
     @_lines.register
-    def _(self, event: TurnRecorded, turns: int) -> Iterator[str]:
+    def _(self, event: TurnRecorded, after: SessionState) -> Iterator[str]:
         yield from self._message(event.message)
         yield _usage(event.usage, event.model)
-        yield f"Turn {turns} completed: {event.turn_id}, {event.outcome.value}"
+        yield f"Turn {after.turns} completed: {event.turn_id}, {event.outcome.value}"
 
     @_lines.register
-    def _(self, event: TurnFailed, _turns: int) -> Iterator[str]:
+    def _(self, event: TurnFailed, _after: SessionState) -> Iterator[str]:
         yield (
             f"Turn {event.turn_id} failed: {event.category.value}, reference"
             f" {event.reference or '-'}, {self.quote(event.note)}"
         )
 
     @_lines.register
-    def _(self, event: CrashRecorded, _turns: int) -> Iterator[str]:
+    def _(self, event: CrashRecorded, _after: SessionState) -> Iterator[str]:
         yield f"Process crashed: status {event.exit_status}, turn {event.turn_id or '-'}"
 
     @_lines.register
-    def _(self, event: Compacted, _turns: int) -> Iterator[str]:
+    def _(self, event: Compacted, _after: SessionState) -> Iterator[str]:
         yield f"Compacted: {event.tokens_before} to {event.tokens_after} tokens ({event.trigger})"
 
     @_lines.register
-    def _(self, event: TitleSet, _turns: int) -> Iterator[str]:
+    def _(self, event: TitleSet, _after: SessionState) -> Iterator[str]:
         yield f"Title: {self.quote(event.title)}"
 
     @_lines.register
-    def _(self, event: WorkingDirectorySet, _turns: int) -> Iterator[str]:
+    def _(self, event: WorkingDirectorySet, _after: SessionState) -> Iterator[str]:
         yield f"Project directory: {self.quote(event.path)}"
 
     @_lines.register
-    def _(self, event: DrainStopped, _turns: int) -> Iterator[str]:
+    def _(self, event: DrainStopped, _after: SessionState) -> Iterator[str]:
         yield f"Turn {event.turn_id} stopped by a drain: {event.point}"
 
     @_lines.register
-    def _(self, _event: Passivated, _turns: int) -> Iterator[str]:
+    def _(self, _event: Passivated, _after: SessionState) -> Iterator[str]:
         yield "Passivated"
+
+    def _inputs(self, input_ids: tuple[InputId, ...], after: SessionState) -> Iterator[str]:
+        """The messages a turn took in: most were admitted before this process existed."""
+        for item in after.in_turn:
+            admitted = item.admitted
+            if admitted.input_id in input_ids:
+                source = admitted.authority.provenance.source_kind.value
+                yield f"User ({source}, input {admitted.input_id}): {self.quote(admitted.text)}"
 
     def _message(self, message: AssistantMessage) -> Iterator[str]:
         if message.thinking:

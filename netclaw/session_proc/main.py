@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import deque
 
-from netclaw.core.errors import NetclawError
+from netclaw.core.errors import ErrorCode
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.redaction import Redactor
 from netclaw.ports.spawner import Bootstrap
@@ -24,7 +24,7 @@ from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
 from netclaw.session_proc.stream import HostStream, StreamLostError, StreamRefusedError
 from netclaw.session_proc.tool_setup import make_tools
 from netclaw.session_proc.warm_up import warm
-from netclaw.wire.v1.session_host_pb2 import ToSession, Welcome
+from netclaw.wire.v1.session_host_pb2 import Failing, ToHost, ToSession, Welcome
 
 __all__ = ["run_session", "serve", "warm"]
 
@@ -56,42 +56,39 @@ async def serve(bootstrap: Bootstrap, *, tools: ToolRunner | None = None) -> Exi
         welcome = await stream.open(bootstrap.token)
     except StreamLostError as fault:
         return _code_of(fault)
-    life = _Life(stream, ending, SessionLog(bootstrap.log_path))
-    await life.live(welcome, tools)
+    life = _Life(stream, ending, SessionLog(bootstrap.log_path), make_redactor(welcome))
+    ending.watch(asyncio.create_task(life.begin(welcome, tools), name="begin"))
     return await life.end()
 
 
 class _Life:
     """The stream's two tasks, and the session between Welcome and exit."""
 
-    def __init__(self, stream: HostStream, ending: Ending, log: SessionLog) -> None:
+    def __init__(self, stream: HostStream, ending: Ending, log: SessionLog, redact: Redact) -> None:
         self._stream = stream
         self._ending = ending
         self._log = log
+        self._redact = redact
         self._session: Session | None = None
         self._early: deque[ToSession] = deque()
+        self._log_handler = SessionLogHandler(log, redact)
+        logging.getLogger().addHandler(self._log_handler)
+        ending.on_failure = self._report
         self._writer = asyncio.create_task(stream.write_all(), name="stream writer")
         self._reader = asyncio.create_task(stream.read_all(self._deliver), name="stream reader")
         for task in (self._writer, self._reader):
             task.add_done_callback(self._on_stream_done)
 
-    async def live(self, welcome: Welcome, tools: ToolRunner | None) -> None:
+    async def begin(self, welcome: Welcome, tools: ToolRunner | None) -> None:
         """Build the session and let it begin; pings are answered meanwhile."""
-        redact = make_redactor(welcome)
-        handler = SessionLogHandler(self._log, redact)
-        logging.getLogger().handlers = [handler]
-        try:
-            session = await build_session(
-                welcome,
-                sink=self._stream,
-                tools=tools or make_tools(welcome),
-                redact=redact,
-                ending=self._ending,
-                log=self._log,
-            )
-        except NetclawError as fault:
-            self._ending.fail(fault)
-            return
+        session = await build_session(
+            welcome,
+            sink=self._stream,
+            tools=tools or make_tools(welcome),
+            redact=self._redact,
+            ending=self._ending,
+            log=self._log,
+        )
         self._session = session
         session.begin()
         while self._early:
@@ -108,12 +105,18 @@ class _Life:
             # could lose what is still on its way.
             await asyncio.wait((self._reader,), timeout=FLUSH_S)
         if self._session is not None:
-            await self._session.close(FLUSH_S)
+            await self._session.close()
+        logging.getLogger().removeHandler(self._log_handler)
+        self._log.close(FLUSH_S)
         for task in (self._reader, self._writer):
             task.cancel()
         await asyncio.wait((self._reader, self._writer), timeout=FLUSH_S)
         await self._stream.close()
         return code
+
+    def _report(self, sentence: str, stack: str) -> None:
+        failing = Failing(code=ErrorCode.INTERNAL, sentence=sentence, stack=self._redact(stack))
+        self._stream.send(ToHost(failing=failing))
 
     def _deliver(self, frame: ToSession) -> None:
         if self._session is None:

@@ -12,7 +12,7 @@ from netclaw.wire.convert import draft_to_proto, outbox_to_proto
 from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.v1 import common_pb2 as pb
-from netclaw.wire.v1.session_host_pb2 import Append, Failing, PhaseChanged, Snapshot, ToHost
+from netclaw.wire.v1.session_host_pb2 import Append, PhaseChanged, Snapshot, ToHost
 
 
 class Outbound:
@@ -70,7 +70,3 @@ class Outbound:
     def phase(self, phase: Phase) -> None:
         """Tell the supervisor what this process is doing."""
         self._sink.send(ToHost(phase=PhaseChanged(phase=phase.value)))
-
-    def failing(self, code: str, sentence: str, stack: str) -> None:
-        """Tell the supervisor why this process is about to end."""
-        self._sink.send(ToHost(failing=Failing(code=code, sentence=sentence, stack=stack)))

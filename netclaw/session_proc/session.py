@@ -62,14 +62,12 @@ class Session:
         trees: AnnouncedTrees,
         timers: RuleTimers,
         clients: ModelClients,
-        log: SessionLog,
     ) -> None:
         self._actor = actor
         self._driver = driver
         self._trees = trees
         self._timers = timers
         self._clients = clients
-        self._log = log
 
     def begin(self) -> None:
         """Heal what the last process left, become Ready, take up what is due."""
@@ -94,11 +92,10 @@ class Session:
                 # Additive protocol: a newer supervisor may say what we need not understand.
                 _log.warning("a frame of kind %s was ignored", other)
 
-    async def close(self, patience_s: float) -> None:
-        """Let go of timers, connections and the log."""
+    async def close(self) -> None:
+        """Let go of timers and connections."""
         self._timers.cancel_all()
         await self._clients.close()
-        self._log.close(patience_s)
 
     def _change_interest(self, interest: OutputFilter) -> None:
         # The rules first: what the gates then ask for is judged by the new interest.
@@ -187,13 +184,7 @@ async def build_session(
             log=lambda level, text: _log_line(log, lines, level, text),
         )
     )
-    ending.on_failure = lambda sentence, stack: outbound.failing(
-        _FAILING_CODE, sentence, redact(stack)
-    )
-    return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients, log=log)
-
-
-_FAILING_CODE = "internal"
+    return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients)
 
 
 def _decide(
@@ -217,8 +208,7 @@ def _decide(
 
 
 def _record(log: SessionLog, lines: LogLines, recorded: Recorded, after: SessionState) -> None:
-    turns = after.turns
-    log.write(lambda: lines.render(recorded, turns))
+    log.write(lambda: lines.render(recorded, after))
 
 
 def _log_line(log: SessionLog, lines: LogLines, level: str, text: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netclaw.session_proc.envelope import ensure_private_folder
+from netclaw.session_proc.log_lines import Redact, note_line
 
 MAX_WAITING_LINES = 10_000
 """Lines kept for a disk that does not answer; more are dropped and counted."""
@@ -73,7 +74,7 @@ class SessionLog:
 class SessionLogHandler(logging.Handler):
     """Sends this process's own warnings and errors into the session log, redacted."""
 
-    def __init__(self, log: SessionLog, redact: Callable[[str], str]) -> None:
+    def __init__(self, log: SessionLog, redact: Redact) -> None:
         super().__init__(logging.WARNING)
         self._log = log
         self._redact = redact
@@ -81,4 +82,5 @@ class SessionLogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Queue one record."""
         text = self.format(record)
-        self._log.write(lambda: f"{self._redact(text)}\n")
+        at_ms, level = int(record.created * 1000), record.levelname
+        self._log.write(lambda: note_line(at_ms, level, self._redact(text)))

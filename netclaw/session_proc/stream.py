@@ -108,9 +108,9 @@ class HostStream:
     async def half_close(self, patience_s: float) -> None:
         """Say that nothing more will come; what was sent still reaches the supervisor."""
         self._is_over = True
-        with contextlib.suppress(
-            TimeoutError, grpc.aio.AioRpcError, asyncio.CancelledError, asyncio.InvalidStateError
-        ):
+        if self._call.done():
+            return
+        with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
             async with asyncio.timeout(patience_s):
                 await self._call.done_writing()
 

@@ -84,7 +84,7 @@ async def _rehearse() -> None:
         session.begin()
         supervisor.admit()
         await supervisor.turn_completed.wait()
-        await session.close(REHEARSAL_S)
+        await session.close()
         await ending.cancel_tasks(REHEARSAL_S)
 
 

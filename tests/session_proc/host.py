@@ -17,6 +17,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
+from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.settings import SessionSettings
 from netclaw.ports.spawner import Bootstrap
@@ -89,7 +90,11 @@ class ScriptedHost:
         self.before_welcome: Callable[[], None] = lambda: None
         self.hold_appends = asyncio.Event()
         self.hold_appends.set()
+        self.withhold_answers = False
+        """Keep the answers to appends back until `release_answers`."""
+        self._withheld: list[ToSession] = []
         self.acks_trees = True
+        self._process: asyncio.Task[ExitCode] | None = None
         self.connected = asyncio.Event()
         self.over = asyncio.Event()
         self._out: asyncio.Queue[ToSession | None] = asyncio.Queue()
@@ -129,6 +134,29 @@ class ScriptedHost:
     def ping(self, number: int) -> None:
         """Ask for a sign of life."""
         self.send(ToSession(ping=Ping(number=number)))
+
+    async def settled(self) -> None:
+        """Return once the session has read everything sent so far."""
+        number = len(self.seen.pongs) + 1_000_000
+        self.ping(number)
+        await self.until(lambda seen: number in seen.pongs)
+
+    def release_answers(self) -> None:
+        """Send the answers that were kept back."""
+        self.withhold_answers = False
+        for answer in self._withheld:
+            self.send(answer)
+        self._withheld.clear()
+
+    def watch(self, process: asyncio.Task[ExitCode]) -> None:
+        """Remember the process, for `ended`."""
+        self._process = process
+
+    async def ended(self) -> ExitCode:
+        """Return once the watched process has ended, its log written."""
+        assert self._process is not None
+        async with asyncio.timeout(10):
+            return await self._process
 
     def acknowledge_tree(self, call_id: str) -> None:
         """Acknowledge a tool's tree by hand."""
@@ -249,7 +277,11 @@ class ScriptedHost:
             if crash is Crash.AFTER_COMMIT:
                 self.cut()
                 return
-            self.send(ToSession(committed=Committed(append_id=append.append_id, rows=rows)))
+            answer = ToSession(committed=Committed(append_id=append.append_id, rows=rows))
+            if self.withhold_answers:
+                self._withheld.append(answer)
+            else:
+                self.send(answer)
 
     async def _drain(self, context: grpc.aio.ServicerContext[ToHost, bytes]) -> None:
         while (frame := await self._out.get()) is not None:

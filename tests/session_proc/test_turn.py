@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,11 @@ from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start, model_settings
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.tools import ScriptedTools
+
+
+def mode_of(folder: str) -> int:
+    """The permission bits of a folder."""
+    return stat.S_IMODE(Path(folder).stat().st_mode)
 
 
 @pytest.mark.requirement("session_proc.turn")
@@ -131,7 +135,7 @@ async def test_a_call_gets_the_turns_authority_and_a_safe_temporary_folder(
     assert context.authority.requester.sender_id == "anna"
     assert context.is_attended
     for folder in (context.storage.tmp, context.storage.workspace):
-        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+        assert mode_of(folder) == 0o700
     await host.until(lambda seen: seen.phases[-1] == "ready")
     facts = context.facts()
     assert (facts.session_id, facts.model, facts.head_seq) == (
@@ -320,12 +324,12 @@ async def test_credentials_reach_the_provider_and_nothing_else(
 ) -> None:
     secret = "a-credential-of-this-home"
     host.credentials = {"fake": secret}
-    start()
+    host.watch(start())
     host.admit(f"[[reply:echo {secret}]] ")
     await host.turn_completed()
     assert model.requests[0].headers["Authorization"] == f"Bearer {secret}"
     host.command("passivate", reason="test")
-    await host.over.wait()
+    await host.ended()
     log = (short_tmp / "root" / "logs" / "session.log").read_text()
     assert secret not in log
     assert "[redacted]" in log

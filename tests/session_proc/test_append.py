@@ -1,0 +1,232 @@
+"""Appends: one in flight, refused and decided again, failed for good, raced by admissions."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from netclaw.core.exit_codes import ExitCode
+from netclaw.core.ids import CallId
+from netclaw.core.session.events import AnswerAdmitted, TitleSet, TurnRecorded, TurnStarted
+from netclaw.wire.v1.session_host_pb2 import Append, AppendFailed, Committed, ToSession
+from tests.fakes.model import FakeModel
+from tests.session_proc.conftest import Start
+from tests.session_proc.host import ScriptedHost
+from tests.session_proc.tools import ScriptedTools
+
+
+def types_of(append: Append) -> list[str]:
+    """The event types of an append."""
+    return [event.type for event in append.events]
+
+
+def interfere_once(host: ScriptedHost, event_type: str) -> None:
+    """Commit something foreign right before the first append that holds this event."""
+
+    def interfere(append: Append) -> None:
+        if event_type in types_of(append):
+            host.before_append = lambda _append: None
+            rows = host.journal.commit((TitleSet(title="moved", actor="test"),))
+            host.send(ToSession(committed=Committed(rows=rows)))
+
+    host.before_append = interfere
+
+
+@pytest.mark.requirement("session_proc.refused")
+@pytest.mark.parametrize("event_type", ["TurnStarted", "RoundRecorded", "TurnRecorded"])
+async def test_a_refused_append_is_decided_again(
+    host: ScriptedHost,
+    start: Start,
+    model: FakeModel,
+    tools: ScriptedTools,
+    event_type: str,
+) -> None:
+    interfere_once(host, event_type)
+    start()
+    host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    await host.turn_completed()
+    refused = [append for append in host.seen.appends if event_type in types_of(append)]
+    assert len({append.append_id for append in refused}) == 2
+    assert refused[1].expected_head > refused[0].expected_head
+    assert host.journal.names().count(event_type) == 1
+    assert tools.started == {"a": 1}
+    # Only the call begun ahead of the refused start was begun twice: no held result is asked again.
+    assert model.request_count == (3 if event_type == "TurnStarted" else 2)
+
+
+@pytest.mark.requirement("session_proc.refused")
+async def test_the_early_call_of_a_refused_start_is_cancelled(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
+    interfere_once(host, "TurnStarted")
+    start()
+    await host.until(lambda seen: "ready" in seen.phases)
+    host.hold_appends.clear()
+    host.admit("[[gate:g]] [[reply:x]]")
+    await model.gates.wait_for_arrival("g")
+    host.hold_appends.set()
+    await model.wait_for_requests(2)
+    model.gates.open("g")
+    await host.turn_completed()
+    started = [event for event in host.journal.events() if isinstance(event, TurnStarted)]
+    ended = [event for event in host.journal.events() if isinstance(event, TurnRecorded)]
+    assert [event.turn_id for event in ended] == [event.turn_id for event in started]
+    assert model.requests[0].outcome == "disconnected"
+
+
+@pytest.mark.requirement("session_proc.admission-race")
+async def test_an_admission_races_the_end_of_a_turn(host: ScriptedHost, start: Start) -> None:
+    """The append is tolerated over the admission; the input then has a turn of its own."""
+    second: list[str] = []
+
+    def admit(append: Append) -> None:
+        if "TurnRecorded" in types_of(append) and not second:
+            second.append(host.admit("[[reply:two]]"))
+
+    host.before_append = admit
+    start()
+    first = host.admit("[[reply:one]]")
+    await host.turn_completed(2)
+    assert [list(o.input_ids) for o in host.seen.of_type("turn_completed")] == [[first], second]
+    names = host.journal.names()
+    assert names.count("TurnRecorded") == 2
+    assert names.index("TurnRecorded") > names.index("InputAdmitted", 1)
+
+
+@pytest.mark.requirement("session_proc.admission-race")
+async def test_a_flood_of_admissions_loses_nothing(host: ScriptedHost, start: Start) -> None:
+    waiting = [f"[[reply:r{number}]]" for number in range(30)]
+    sent: list[str] = []
+
+    def admit(_append: Append) -> None:
+        if waiting:
+            sent.append(host.admit(waiting.pop(0), sender=f"person {len(waiting)}"))
+
+    host.before_append = admit
+    start()
+    sent.insert(0, host.admit("[[reply:first]]"))
+    await host.turn_completed(31)
+    consumed = [o.input_ids[0] for o in host.seen.of_type("turn_completed")]
+    assert consumed == sent
+
+
+@pytest.mark.requirement("session_proc.joined")
+async def test_a_message_of_the_same_person_joins_at_the_batch_boundary(
+    host: ScriptedHost, start: Start, model: FakeModel, tools: ScriptedTools
+) -> None:
+    start()
+    first = host.admit('[[tool:wait {"key":"w"}]] [[reply:done]]')
+    await tools.until_started(1)
+    second = host.admit("and this too")
+    await host.settled()
+    tools.gate("w").set()
+    await host.turn_completed()
+    assert list(host.seen.of_type("turn_completed")[0].input_ids) == [first, second]
+    assert "and this too" in str(model.requests[-1].messages)
+
+
+@pytest.mark.requirement("session_proc.storage")
+async def test_a_failed_save_in_a_turn_is_told_and_ends_the_process(
+    host: ScriptedHost, start: Start
+) -> None:
+    def fail(append: Append) -> AppendFailed | None:
+        if "ToolResultRecorded" in types_of(append):
+            return AppendFailed(code="storage_full", sentence="The disk is full.")
+        return None
+
+    host.fail_append = fail
+    process = start()
+    host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.STORAGE
+    error = host.seen.of_type("error")[0]
+    assert error.category == "Storage"
+    assert error.text == "The disk is full. Some actions may already have run."
+    assert error.turn_id
+    assert host.seen.failing == []
+
+
+@pytest.mark.requirement("session_proc.fenced")
+async def test_a_fenced_process_ends(host: ScriptedHost, start: Start) -> None:
+    process = start()
+    await host.until(lambda seen: "ready" in seen.phases)
+    host.journal.incarnation += 1
+    host.admit("[[reply:x]]")
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.FENCED
+    assert host.journal.names() == ["InputAdmitted"]
+
+
+@pytest.mark.requirement("session_proc.internal")
+async def test_an_append_that_may_not_be_is_a_fault_of_ours(
+    host: ScriptedHost, start: Start
+) -> None:
+    host.fail_append = lambda _append: AppendFailed(code="invalid_argument", sentence="No.")
+    process = start()
+    host.admit("[[reply:x]]")
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.INTERNAL
+    assert "invalid_argument" in host.seen.failing[0].stack
+
+
+@pytest.mark.requirement("session_proc.internal")
+async def test_a_fault_in_a_task_is_reported_and_never_a_hang(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    def burst(_call: object) -> None:
+        raise RuntimeError("broken tool runner")
+
+    tools.on_start = burst
+    process = start()
+    host.admit('[[tool:say {"key":"a"}]]')
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.INTERNAL
+    failing = host.seen.failing[0]
+    assert failing.code == "internal"
+    assert "broken tool runner" in failing.stack
+
+
+async def test_rows_out_of_order_are_a_fault(host: ScriptedHost, start: Start) -> None:
+    process = start()
+    await host.until(lambda seen: "ready" in seen.phases)
+    _, rows = host.journal.admit("[[reply:x]]")
+    rows[0].seq += 1
+    host.send(ToSession(committed=Committed(rows=rows)))
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.INTERNAL
+    assert "was sent after" in host.seen.failing[0].stack
+
+
+async def test_rows_already_known_are_passed_over(host: ScriptedHost, start: Start) -> None:
+    start()
+    host.admit("[[reply:x]]")
+    await host.turn_completed()
+    host.send(ToSession(committed=Committed(rows=host.journal.rows[:3])))
+    host.admit("[[reply:y]]")
+    await host.turn_completed(2)
+    assert host.seen.failing == []
+
+
+async def test_an_answer_to_nothing_changes_nothing(host: ScriptedHost, start: Start) -> None:
+    start()
+    answer = AnswerAdmitted(call_id=CallId("gone"), option="once", answerer="me")
+    await host.until(lambda seen: "ready" in seen.phases)
+    rows = host.journal.commit((answer,))
+    host.send(ToSession(committed=Committed(rows=rows)))
+    host.admit("[[reply:y]]")
+    await host.turn_completed()
+
+
+@pytest.mark.requirement("session_proc.snapshots")
+async def test_snapshots_are_taken_at_intervals_and_put_off_when_raced(
+    host: ScriptedHost, start: Start
+) -> None:
+    start()
+    for count in range(1, 15):
+        host.admit("[[reply:x]]")
+        await host.turn_completed(count)
+    assert host.journal.snapshot_seq >= 20
+    asked = [append for append in host.seen.appends if append.HasField("snapshot")]
+    assert len(asked) == 2
+    assert not any(append.snapshot.mandatory for append in asked)

@@ -1,0 +1,106 @@
+"""Limits of model and tool calls, with short settings and a provider that misbehaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from netclaw.core.session.events import ToolResultRecorded, TurnFailed
+from netclaw.core.settings import SessionSettings, TurnTimeouts
+from tests.fakes.model import FakeModel
+from tests.session_proc.conftest import Start
+from tests.session_proc.host import ScriptedHost
+from tests.session_proc.tools import ScriptedTools
+
+SHORT_S = 0.15
+LONG_S = 30.0
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+@pytest.mark.parametrize(
+    ("script", "limits", "setting"),
+    [
+        ("[[stall_headers:60]] [[reply:x]]", {"prefill_s": SHORT_S}, "PrefillTimeoutSeconds"),
+        ("[[stall:60]] [[reply:x]]", {"prefill_s": SHORT_S}, "PrefillTimeoutSeconds"),
+        (
+            "[[tokens:20]] [[stall_after:5:60]]",
+            {"token_gap_s": SHORT_S},
+            "FirstTokenTimeoutSeconds",
+        ),
+        (
+            "[[stall:60]] [[keepalive:0.03]] [[reply:x]]",
+            {"no_progress_s": SHORT_S},
+            "NoProgressTimeoutSeconds",
+        ),
+        (
+            "[[think_tokens:1000]] [[pace:10]] [[reply:x]]",
+            {"no_progress_s": SHORT_S / 3},
+            "NoProgressTimeoutSeconds (thinking only)",
+        ),
+    ],
+)
+async def test_a_stalled_model_call_fails_the_turn_and_the_session_goes_on(
+    host: ScriptedHost,
+    start: Start,
+    settings: SessionSettings,
+    model: FakeModel,
+    script: str,
+    limits: dict[str, float],
+    setting: str,
+) -> None:
+    patient = TurnTimeouts(prefill_s=LONG_S, token_gap_s=LONG_S, no_progress_s=LONG_S)
+    host.settings = replace(settings, timeouts=replace(patient, **limits))
+    start()
+    host.admit(script)
+    await host.turn_completed()
+    failed = host.journal.events()[-1]
+    assert isinstance(failed, TurnFailed)
+    assert failed.category == "Timeout"
+    assert setting in failed.note
+    host.admit("[[reply:works again]]")
+    await host.turn_completed(2)
+    assert host.seen.text("text").endswith("works again")
+    assert model.requests[0].outcome == "disconnected"
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_a_slow_but_talking_model_is_left_alone(
+    host: ScriptedHost, start: Start, settings: SessionSettings
+) -> None:
+    host.settings = replace(
+        settings, timeouts=TurnTimeouts(prefill_s=0.3, token_gap_s=0.3, no_progress_s=0.3)
+    )
+    start()
+    host.admit("[[tokens:30]] [[pace:20]]")
+    await host.turn_completed()
+    assert host.seen.of_type("error") == []
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_a_silent_tool_is_ended_with_a_timeout_receipt(
+    host: ScriptedHost, start: Start, settings: SessionSettings, tools: ScriptedTools
+) -> None:
+    host.settings = replace(settings, timeouts=TurnTimeouts(tool_execution_s=SHORT_S))
+    start()
+    host.admit('[[tool:wait {"key":"w"}]] [[tool:say {"key":"s"}]] [[results]]')
+    await host.turn_completed()
+    results = {
+        event.result.text[:7]: event.result.receipt.category
+        for event in host.journal.events()
+        if isinstance(event, ToolResultRecorded)
+    }
+    assert results == {"Timeout": "Timeout", "done s": "Success"}
+    assert "Session.ToolExecutionTimeoutSeconds" in host.seen.text("text")
+    assert tools.ended["w"] == 1
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_each_item_of_a_tool_resets_its_clock(
+    host: ScriptedHost, start: Start, settings: SessionSettings
+) -> None:
+    host.settings = replace(settings, timeouts=TurnTimeouts(tool_execution_s=0.2))
+    start()
+    host.admit('[[tool:drip {"key":"d","times":8}]] [[results]]')
+    await host.turn_completed()
+    assert host.seen.text("text") == "results: done d"
