@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.fakes import anthropic_wire
 from tests.fakes.anthropic_request import complaint, conversation
-from tests.fakes.model_dialect import Dialect
+from tests.fakes.model_dialect import Dialect, bearer_key
 
 ANTHROPIC = Dialect(
     path="/v1/messages",
-    credential=lambda headers: headers.get("x-api-key"),
+    credential=lambda headers: headers.get("x-api-key") or bearer_key(headers),
     complaint=complaint,
     conversation=conversation,
     whole=anthropic_wire.whole,

@@ -14,6 +14,8 @@ Blocks = list[JsonObject]
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_BREAKPOINTS = 4
+VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
+"""They differ in nothing that netclaw sends or reads."""
 
 
 def blocks_of(message: JsonObject) -> Blocks:
@@ -57,8 +59,8 @@ def _said(blocks: Blocks) -> Iterator[JsonObject]:
 
 def complaint(body: JsonObject, headers: Mapping[str, str]) -> str | None:
     """What the vendor would refuse in this request, as one sentence, or None."""
-    if "anthropic-version" not in headers:
-        return "anthropic-version: header is required"
+    if headers.get("anthropic-version") not in VERSIONS:
+        return "anthropic-version: header with a valid version is required"
     if not isinstance(body.get("model"), str):
         return "model: Field required"
     limit = body.get("max_tokens")

@@ -42,7 +42,8 @@ class Dialect:
     """The shape in which this vendor says that a prompt is too long."""
 
 
-def _bearer(headers: Mapping[str, str]) -> str | None:
+def bearer_key(headers: Mapping[str, str]) -> str | None:
+    """The key of an `Authorization` header."""
     scheme, _, key = headers.get("Authorization", "").partition(" ")
     return key if scheme == "Bearer" else None
 
@@ -54,7 +55,7 @@ def _error_body(status: int, message: str, code: str | None) -> JsonObject:
 
 OPENAI = Dialect(
     path="/v1/chat/completions",
-    credential=_bearer,
+    credential=bearer_key,
     complaint=lambda body, _headers: complaint(body),
     conversation=lambda body: list(body["messages"]),
     whole=whole,

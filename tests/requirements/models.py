@@ -44,6 +44,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A conversation is sent as a strict provider accepts it, without the model's thinking.",
     ),
     Requirement(
+        "models.prompt-cache",
+        "decision 76",
+        "What stays the same from call to call is sent first and marked for the provider's cache.",
+    ),
+    Requirement(
         "models.endpoint",
         "S0 configuration",
         "An endpoint may be given with or without `/v1` and the full path.",
@@ -56,7 +61,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "models.cut-streams",
         "issue 2 item 5",
-        "An answer without a finish reason was cut: ProviderFailure, never a finished answer.",
+        "An answer without the end that its dialect has was cut: ProviderFailure, never finished.",
     ),
     Requirement(
         "models.usage",
@@ -151,7 +156,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "fakes.model-dialect",
         "issue 2 item 10",
-        "The vendor's own SDK takes the fake provider for the real one.",
+        "Each vendor's own SDK takes the fake provider for the real one.",
     ),
     Requirement(
         "fakes.model-script",
