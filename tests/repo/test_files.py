@@ -21,6 +21,7 @@ HOSTS = re.compile(
     r"(.*\.)?(example(\.(com|org|net))?|test|invalid|localhost|internal\.invalid)"
     r"|127\.0\.0\.1|0\.0\.0\.0|\[?::1\]?"
     r"|api\.openai\.com|api\.anthropic\.com|openrouter\.ai"
+    r"|hooks\.slack\.com|slack\.com|discord\.com"
     r"|json-schema\.org|keepachangelog\.com|semver\.org"
     r"|HOST|host|model\.local"
 )

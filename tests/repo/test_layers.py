@@ -19,7 +19,7 @@ BREACHES = [
     ("layers", "tools", "import netclaw.sandbox"),
     ("layers", "supervisor", "import netclaw.session_proc"),
     ("layers", "session_proc", "import netclaw.cli"),
-    ("layers", "wire", "import netclaw.config"),
+    ("layers", "wire", "import netclaw.observe"),
     ("core-pure", "core", "import asyncio"),
     ("core-pure", "core", "import time"),
     ("core-pure", "core", "from os import environ"),
