@@ -1,8 +1,8 @@
 """Removes secrets from text before it is shown, stored or logged.
 
 Known secret values go first, exactly and in the spellings they take inside JSON and URLs; then
-come shapes (`redaction_shapes`). Redacting twice changes nothing. This is a net under policy, not
-a wall: a secret of unknown value and unremarkable shape passes.
+come shapes (`redaction_shapes`). Text that was redacted may safely be redacted again. This is a
+net under policy, not a wall: a secret of unknown value and unremarkable shape passes.
 """
 
 from __future__ import annotations

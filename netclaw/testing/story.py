@@ -180,11 +180,11 @@ class Story:
             are_tools_offered=are_tools_offered,
         )
 
-    def failed(self, category: ErrorCategory = ErrorCategory.TIMEOUT) -> FailRound:
+    def failed(self, *, token: DispatchToken | None = None) -> FailRound:
         """The model call in flight fails."""
         return FailRound(
-            token=self.model_token,
-            category=category,
+            token=token or self.model_token,
+            category=ErrorCategory.TIMEOUT,
             sentence="The model fell silent.",
             reference="ref12345",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from netclaw.core.authority import Principal, SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import AssistantMessage, NoteMessage, Usage, UserMessage
+from netclaw.core.session import turn
 from netclaw.core.session.commands import Advance, FinishReason, StopTurn, TimerKind
+from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import (
     CallModel,
     CancelModel,
@@ -36,11 +39,12 @@ from netclaw.core.session.outputs import (
     UsageOutput,
 )
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.state import DrainState
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.core.tool_call import OutcomeCategory
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, OPERATOR, OTHER_THREAD, THREAD, authority
-from netclaw.testing.story import USAGE, Story
+from netclaw.testing.story import SHELL, USAGE, Story
 
 
 @pytest.mark.requirement("core.turn-start")
@@ -231,6 +235,45 @@ def test_stop_during_a_batch_kills_the_tools_and_ends_at_the_boundary() -> None:
         like(TurnRecorded, outcome=TurnOutcome.STOPPED),
     )
     assert decision.outputs[0] == like(ToolResultOutput, outcome=OutcomeCategory.CANCELLED)
+
+
+def test_a_stop_ends_one_turn_and_not_the_next() -> None:
+    story = Story()
+    story.start()
+    story.admit("one")
+    story.admit("two")
+    story.call_tools()
+    story.when(StopTurn(actor="operator"))
+    story.finish_tools()
+    story.call_tools()
+    assert story.finish_tools().effects == (like(CallModel, round=1),)
+
+
+@pytest.mark.requirement("core.late-results")
+def test_a_doubled_end_of_a_model_call_counts_once() -> None:
+    story = Story()
+    story.start()
+    story.admit()
+    ended = story.answered(calls=(SHELL,))
+    story.when(ended)
+    assert story.when(ended).events == ()
+    assert story.when(story.failed(token=ended.token)).events == ()
+
+
+@pytest.mark.requirement("core.drain-inputs")
+def test_no_turn_starts_while_draining() -> None:
+    story = Story()
+    story.given(story.input())
+    draft = Draft(
+        story.state,
+        replace(story.runtime, phase=Phase.READY, drain=DrainState(is_restart=True)),
+        now_ms=0,
+        make_id=story.make_id,
+        settings=story.settings,
+        redact=str,
+    )
+    turn.start_next(draft)
+    assert draft.decision().events == ()
 
 
 def test_stop_with_no_turn_changes_nothing() -> None:

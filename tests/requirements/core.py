@@ -236,6 +236,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "core.answers", "protocol, Answers", "A consent answer waits only for a call that is open."
     ),
     Requirement(
+        "core.exactly-once",
+        "issue 2, Purpose",
+        "Whatever dies or races, every input is consumed once and no tool runs twice.",
+    ),
+    Requirement(
         "core.replay",
         "architecture section 2",
         "A snapshot and the tail give the state of the whole journal.",

@@ -62,7 +62,7 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
             is_text_released=is_seen,
         )
     )
-    draft.runtime = replace(draft.runtime, model_token=None, nudges=0, nudge="", spent=Usage())
+    draft.runtime = replace(draft.runtime, nudges=0, nudge="", spent=Usage())
     if has_text and not is_draining:
         draft.say(TextOutput(turn_id=open_turn.turn_id, text=command.text, round=open_turn.rounds))
     draft.say(turn.usage_output(draft, open_turn.turn_id, open_turn.usage.plus(usage)))

@@ -1,0 +1,281 @@
+"""A session under everything at once: admissions, kills, drains, stops, slow frames, odd models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from netclaw.core.authority import Authority
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import DispatchToken, InputId
+from netclaw.core.messages import Usage
+from netclaw.core.session import commands as c
+from netclaw.core.session.events import InputAdmitted
+from netclaw.core.session.evolve import replay
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.runnable import runnable_work
+from netclaw.core.session.state import SessionState
+from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
+from netclaw.testing.story import SHELL
+from tests.properties.world import Process, World
+
+SENDERS = st.sampled_from([ALICE, ALICE, BOB, OPERATOR, STRANGER, REMINDER, WEBHOOK])
+POSITION = st.integers(min_value=0, max_value=20)
+
+
+def finish(
+    token: DispatchToken, text: str = "", *, calls: int = 0, faulty: int = 0
+) -> c.FinishRound:
+    """The end of a model call."""
+    good = tuple(replace(SHELL, provider_call_id=f"c{n}") for n in range(calls))
+    bad = tuple(replace(SHELL, fault="Nonsense.") for _ in range(faulty))
+    return c.FinishRound(
+        token=token,
+        text=text,
+        thinking="hm",
+        calls=good + bad,
+        finish=c.FinishReason.TOOL_CALLS if calls or faulty else c.FinishReason.STOP,
+        usage=Usage(input_tokens=10, output_tokens=1),
+        model="m",
+    )
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """Drives a World; every rule is one thing that may happen in a daemon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.admitted = 0
+
+    def alive(self) -> Process:
+        assert self.world.process is not None
+        return self.world.process
+
+    @initialize(sender=SENDERS)
+    def a_turn_is_on_its_way(self, sender: Authority) -> None:
+        self.admit(sender)
+        self.world.start()
+        self.world.settle()
+
+    # People and the supervisor
+
+    @precondition(lambda self: self.admitted < 12)
+    @rule(sender=SENDERS)
+    def admit(self, sender: Authority) -> None:
+        self.admitted += 1
+        self.world.admit(
+            InputAdmitted(
+                input_id=InputId(f"i{self.admitted}"),
+                source_message_id=None,
+                text="hello",
+                authority=sender,
+                attended=sender.requester.principal.is_person,
+            )
+        )
+
+    @precondition(lambda self: self.world.process is None)
+    @rule()
+    def start(self) -> None:
+        self.world.start()
+
+    @precondition(lambda self: self.world.process is not None)
+    @rule(is_write_done=st.booleans(), odds=st.integers(min_value=0, max_value=3))
+    def kill(self, is_write_done: bool, odds: int) -> None:
+        if odds == 0:
+            self.world.kill(is_write_done=is_write_done)
+
+    @precondition(lambda self: self.world.process is not None)
+    @rule(is_restart=st.booleans(), odds=st.integers(min_value=0, max_value=2))
+    def drain(self, is_restart: bool, odds: int) -> None:
+        if odds == 0:
+            self.alive().mailbox.append(c.Drain(is_restart=is_restart, budget_s=20.0))
+
+    @precondition(lambda self: self.world.process is not None)
+    @rule(
+        command=st.sampled_from(
+            [
+                c.StopTurn(actor="operator"),
+                c.Passivate(reason="room"),
+                c.ChangeInterest(interest=OutputFilter(0)),
+                c.ChangeInterest(interest=OutputFilter.ALL),
+                c.ChangeInterest(interest=OutputFilter.TEXT),
+                c.Advance(),
+                c.Recover(),
+            ]
+        )
+    )
+    def command(self, command: c.SessionCommand) -> None:
+        self.alive().mailbox.append(command)
+
+    # Frames and commands move
+
+    @precondition(lambda self: bool(self.world.queue))
+    @rule()
+    def write(self) -> None:
+        self.world.write()
+
+    @precondition(lambda self: self.world.can_deliver)
+    @rule()
+    def deliver(self) -> None:
+        self.world.deliver()
+
+    @precondition(lambda self: self.world.can_step)
+    @rule()
+    def step(self) -> None:
+        self.world.step()
+
+    @rule()
+    def settle(self) -> None:
+        self.world.settle()
+
+    # The model, the tools, the timers
+
+    @rule(calls=st.integers(min_value=1, max_value=3), streams=st.booleans())
+    def work_goes_on(self, calls: int, streams: bool) -> None:
+        """A tool ends, or the model asks for more of them, and everything comes to rest."""
+        if self.world.is_start_due:
+            self.world.start()
+        self.world.settle()
+        process = self.world.process
+        if process is None:
+            return
+        if process.tools:
+            self.end_tool(0, OutcomeCategory.SUCCESS)
+        elif process.model_calls:
+            if streams:
+                self.model_streams()
+            process.mailbox.append(finish(self.take_model_call(), calls=calls))
+        self.world.settle()
+
+    @precondition(lambda self: self.world.process and self.world.process.model_calls)
+    @rule(
+        text=st.sampled_from(["", "", "answer", "preamble"]),
+        calls=st.integers(min_value=0, max_value=3),
+        faulty=st.integers(min_value=0, max_value=1),
+    )
+    def model_ends(self, text: str, calls: int, faulty: int) -> None:
+        token = self.take_model_call()
+        self.alive().mailbox.append(finish(token, text, calls=calls, faulty=faulty))
+
+    @precondition(lambda self: self.world.process and self.world.process.model_calls)
+    @rule()
+    def model_is_cut_at_its_limit(self) -> None:
+        cut = replace(finish(self.take_model_call(), "half"), finish=c.FinishReason.LENGTH)
+        self.alive().mailbox.append(cut)
+
+    @precondition(lambda self: self.world.process and self.world.process.model_calls)
+    @rule()
+    def model_fails(self) -> None:
+        self.alive().mailbox.append(
+            c.FailRound(
+                token=self.take_model_call(),
+                category=ErrorCategory.TIMEOUT,
+                sentence="The model fell silent.",
+                reference="r",
+            )
+        )
+
+    @precondition(lambda self: self.world.process and self.world.process.model_calls)
+    @rule()
+    def model_streams(self) -> None:
+        self.alive().mailbox.append(c.BeginOutput(token=next(iter(self.alive().model_calls))))
+
+    @precondition(lambda self: self.world.process and self.world.process.old_tokens)
+    @rule(position=POSITION)
+    def model_answers_late(self, position: int) -> None:
+        old = self.alive().old_tokens
+        self.alive().mailbox.append(finish(old[position % len(old)], "late", calls=1))
+
+    @precondition(lambda self: self.world.process and self.world.process.tools)
+    @rule(
+        position=POSITION,
+        category=st.sampled_from(list(OutcomeCategory)),
+        is_doubled=st.booleans(),
+    )
+    def tool_ends(self, position: int, category: OutcomeCategory, is_doubled: bool) -> None:
+        ended = self.end_tool(position, category)
+        if is_doubled:
+            self.alive().mailbox.append(ended)
+
+    @precondition(lambda self: self.world.process and self.world.process.timers)
+    @rule(position=POSITION)
+    def timer_fires(self, position: int) -> None:
+        timers = self.alive().timers
+        kind = list(timers)[position % len(timers)]
+        self.alive().mailbox.append(c.FireTimer(timer=kind, token=timers.pop(kind)))
+
+    @rule(seconds=st.floats(min_value=0, max_value=100))
+    def time_passes(self, seconds: float) -> None:
+        self.world.clock.advance(seconds)
+
+    def take_model_call(self) -> DispatchToken:
+        process = self.alive()
+        token = next(iter(process.model_calls))
+        del process.model_calls[token]
+        process.old_tokens.append(token)
+        return token
+
+    def end_tool(self, position: int, category: OutcomeCategory) -> c.FinishTool:
+        process = self.alive()
+        tokens = list(process.tools)
+        launched = process.tools.pop(tokens[position % len(tokens)])
+        ended = c.FinishTool(
+            token=launched.token,
+            name=launched.call.name,
+            result=ToolResult(
+                call_id=launched.call.call_id, text="r", receipt=ToolReceipt(category=category)
+            ),
+        )
+        process.mailbox.append(ended)
+        return ended
+
+    # What must hold
+
+    @invariant()
+    def the_process_knows_a_prefix_of_the_journal(self) -> None:
+        process = self.world.process
+        if process is not None:
+            assert process.state == self.world.states[process.state.head]
+
+    def teardown(self) -> None:
+        """Left alone with a model that answers, the session answers everything and rests."""
+        world = self.world
+        for _ in range(40 * (self.admitted + 2)):
+            if world.is_start_due:
+                world.start()
+            world.settle()
+            process = world.process
+            if process is None:
+                if not world.is_start_due:
+                    break
+            elif process.tools:
+                self.end_tool(0, OutcomeCategory.SUCCESS)
+            elif process.model_calls:
+                process.mailbox.append(finish(self.take_model_call(), "answer"))
+            elif process.timers:
+                kind = next(iter(process.timers))
+                process.mailbox.append(c.FireTimer(timer=kind, token=process.timers.pop(kind)))
+            else:
+                break
+        assert not runnable_work(world.states[-1]), "work was left undone"
+        assert world.states[-1] == replay(SessionState(), world.rows)
+        assert set(world.rules.consumed) == {f"i{n + 1}" for n in range(self.admitted)}
+        assert world.rules.waiting == []
+
+
+SessionMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=60)
+TestSession = pytest.mark.timeout(60)(
+    pytest.mark.requirement("core.exactly-once")(SessionMachine.TestCase)
+)

@@ -1,0 +1,298 @@
+"""A session process, the writer thread and the supervisor in small, for the state machine.
+
+Everything that is concurrent in the daemon is a separate step here: a frame in either direction
+waits in a queue until a step moves it, and a kill may fall between any two steps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from netclaw.core.ids import DispatchToken
+from netclaw.core.messages import AssistantMessage, Message, ToolMessage
+from netclaw.core.session import commands as c
+from netclaw.core.session import effects as fx
+from netclaw.core.session import events as ev
+from netclaw.core.session.decide import decide
+from netclaw.core.session.evolve import evolve, preview, replay
+from netclaw.core.session.request import build_messages
+from netclaw.core.session.runnable import runnable_work
+from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.settings import SessionSettings, SessionTuning, SupervisionSettings
+from netclaw.core.supervision import CrashRecord, DeathCause, judge_death, poison_events
+from netclaw.testing.clock import FakeClock
+from netclaw.testing.ids import SeededIds
+from netclaw.testing.story import Story
+from tests.properties.journal_rules import JournalRules
+
+SETTINGS = SessionSettings(tuning=SessionTuning(idle_s=60.0))
+NEVER_QUARANTINED = SupervisionSettings(quarantine_crashes=10**6)
+
+
+@dataclass
+class Append:
+    """An append on its way to the writer."""
+
+    incarnation: int
+    expected_head: int
+    events: tuple[ev.SessionEvent, ...]
+    at: int
+
+
+@dataclass
+class Process:
+    """One incarnation: what dies with a kill."""
+
+    incarnation: int
+    state: SessionState
+    runtime: Runtime
+    mailbox: deque[c.SessionCommand] = field(default_factory=deque)
+    inbound: deque[tuple[str, tuple[ev.Recorded, ...]]] = field(default_factory=deque)
+    in_flight: tuple[c.SessionCommand, fx.Decision, int] | None = None
+    timers: dict[c.TimerKind, str] = field(default_factory=dict)
+    model_calls: dict[DispatchToken, tuple[Message, ...]] = field(default_factory=dict)
+    tools: dict[DispatchToken, fx.RunTool] = field(default_factory=dict)
+    held_text: set[DispatchToken] = field(default_factory=set)
+    old_tokens: list[DispatchToken] = field(default_factory=list)
+    has_exited: bool = False
+
+
+class World:
+    """The journal, at most one process, and the supervisor's rules about them."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.clock = FakeClock()
+        self.make_id = SeededIds(seed)
+        self.rows: list[ev.Recorded] = []
+        self.states = [SessionState()]
+        """The state after each row: what any process must come to."""
+        self.rules = JournalRules()
+        self.queue: deque[Append] = deque()
+        self.process: Process | None = None
+        self.incarnation = 0
+        self.snapshot: tuple[int, SessionState] = (0, SessionState())
+        self.crashes = CrashRecord()
+        self.run_calls: set[str] = set()
+        self._commit(tuple(Story().events()))
+
+    # The writer and the supervisor
+
+    def _commit(self, events: tuple[ev.SessionEvent, ...], *, own: bool = False) -> None:
+        rows = tuple(
+            ev.Recorded(
+                seq=len(self.rows) + 1 + n,
+                at=self.clock.now_ms(),
+                incarnation=self.incarnation,
+                cause="",
+                event=event,
+            )
+            for n, event in enumerate(events)
+        )
+        for row in rows:
+            self.rules.check(row)
+            self.states.append(evolve(self.states[-1], row))
+        self.rows.extend(rows)
+        if self.process is not None:
+            self.process.inbound.append(("own" if own else "foreign", rows))
+
+    def admit(self, event: ev.InputAdmitted) -> None:
+        """The supervisor makes an input durable."""
+        self._commit((event,))
+
+    def write(self) -> None:
+        """The writer handles the oldest append."""
+        append = self.queue.popleft()
+        if append.incarnation != self.incarnation or self.process is None:
+            return
+        since = self.rows[append.expected_head :]
+        is_exact = any(isinstance(item, ev.Passivated) for item in append.events)
+        if all(isinstance(row.event, ev.MAY_INTERLEAVE) for row in since) and not (
+            since and is_exact
+        ):
+            self._commit(append.events, own=True)
+        else:
+            self.process.inbound.append(("refused", ()))
+
+    def start(self) -> None:
+        """A new incarnation reads snapshot and tail and recovers."""
+        assert self.process is None
+        self.incarnation += 1
+        seq, snapshot = self.snapshot
+        state = replay(snapshot, self.rows[seq:])
+        assert state == self.states[-1], "snapshot and tail are not the journal"
+        self.process = Process(
+            incarnation=self.incarnation, state=state, runtime=Runtime(snapshot_seq=seq)
+        )
+        self.process.mailbox.append(c.Recover())
+
+    def kill(self, *, is_write_done: bool) -> None:
+        """kill -9; an append on its way may or may not reach the database first."""
+        if is_write_done and self.queue:
+            self.write()
+        self.queue.clear()
+        self.process = None
+        turn = self.states[-1].turn
+        turn_id = turn.turn_id if turn else None
+        self._commit((ev.CrashRecorded(exit_status=-9, turn_id=turn_id, attempt=1),))
+        state = self.states[-1]
+        verdict = judge_death(
+            self.crashes,
+            DeathCause.CRASH,
+            turn_crashes=state.turn.crashes if state.turn else 0,
+            now_ms=self.clock.now_ms(),
+            settings=NEVER_QUARANTINED,
+        )
+        self.crashes = verdict.record
+        if verdict.is_poison:
+            self._commit(poison_events(state, "ref"))
+
+    # The process
+
+    def deliver(self) -> None:
+        """The process takes the next frame."""
+        process = self._alive()
+        kind, rows = process.inbound.popleft()
+        if kind == "refused":
+            self._refused(process)
+            return
+        for row in rows:
+            process.state = evolve(process.state, row)
+        if kind == "own":
+            self._committed(process)
+        else:
+            process.mailbox.append(c.Advance())
+
+    def step(self) -> None:
+        """The process handles its next command."""
+        process = self._alive()
+        command = process.mailbox.popleft()
+        decision = decide(
+            process.state,
+            process.runtime,
+            command,
+            now_ms=self.clock.now_ms(),
+            make_id=self.make_id,
+            settings=SETTINGS,
+        )
+        if not decision.events:
+            assert not decision.early
+            self._conclude(process, decision)
+            return
+        base = process.state.head
+        process.in_flight = (command, decision, base)
+        self.queue.append(Append(process.incarnation, base, decision.events, self.clock.now_ms()))
+        after = preview(process.state, decision.events, at=self.clock.now_ms())
+        for call in decision.early:
+            self._call_model(process, call, after, decision.runtime)
+
+    def _committed(self, process: Process) -> None:
+        assert process.in_flight is not None
+        _, decision, base = process.in_flight
+        process.in_flight = None
+        is_exact = process.state.head == base + len(decision.events)
+        if decision.needs_snapshot and is_exact:
+            self.snapshot = (process.state.head, process.state)
+        elif decision.needs_snapshot:
+            kept = replace(decision.runtime, snapshot_seq=process.runtime.snapshot_seq)
+            decision = replace(decision, runtime=kept)
+        self._conclude(process, decision)
+
+    def _refused(self, process: Process) -> None:
+        assert process.in_flight is not None
+        command, decision, _ = process.in_flight
+        process.in_flight = None
+        for call in decision.early:
+            process.model_calls.pop(call.token, None)
+        process.mailbox.appendleft(command)
+
+    def _conclude(self, process: Process, decision: fx.Decision) -> None:
+        process.runtime = decision.runtime
+        for effect in decision.effects:
+            self._perform(process, effect)
+        assert len(process.model_calls) <= 1, "two model calls at a time"
+        if process.has_exited:
+            assert isinstance(self.rows[-1].event, ev.Passivated)
+            self.process = None
+
+    def _perform(self, process: Process, effect: fx.Effect) -> None:
+        match effect:
+            case fx.CallModel():
+                self._call_model(process, effect, process.state, process.runtime)
+            case fx.CancelModel():
+                process.old_tokens.append(effect.token)
+                process.model_calls.pop(effect.token, None)
+            case fx.RunTool():
+                assert effect.call.call_id in self.rules.launched, "run before it was recorded"
+                assert effect.call.call_id not in self.run_calls, "a tool ran twice"
+                self.run_calls.add(effect.call.call_id)
+                process.tools[effect.token] = effect
+            case fx.StartTimer():
+                process.timers[effect.timer] = effect.token
+            case fx.CancelTimer():
+                process.timers.pop(effect.timer, None)
+            case fx.ExitProcess():
+                process.has_exited = True
+            case fx.ReleaseDeltas():
+                turn = self.rules.turn
+                assert turn is not None
+                assert turn.has_text_out, "deltas left before OutputStarted"
+            case _:
+                pass
+
+    def _call_model(
+        self, process: Process, call: fx.CallModel, state: SessionState, runtime: Runtime
+    ) -> None:
+        assert state.turn is not None
+        assert call.turn_id == state.turn.turn_id
+        messages = build_messages(state, runtime)
+        check_pairs(messages)
+        process.model_calls[call.token] = messages
+
+    def _alive(self) -> Process:
+        assert self.process is not None
+        return self.process
+
+    # What may happen next
+
+    @property
+    def can_deliver(self) -> bool:
+        return self.process is not None and bool(self.process.inbound)
+
+    @property
+    def can_step(self) -> bool:
+        process = self.process
+        return process is not None and process.in_flight is None and bool(process.mailbox)
+
+    @property
+    def is_start_due(self) -> bool:
+        return self.process is None and runnable_work(self.states[-1])
+
+    def settle(self) -> None:
+        """Move every frame and command until nothing is left to move. Must end."""
+        for _ in range(10_000):
+            if self.can_step:
+                self.step()
+            elif self.can_deliver:
+                self.deliver()
+            elif self.queue:
+                self.write()
+            else:
+                return
+        message = "the session does not come to rest"
+        raise AssertionError(message)
+
+
+def check_pairs(messages: tuple[Message, ...]) -> None:
+    """Every call is followed at once by exactly one result, in order; no result stands alone."""
+    expected: list[str] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            assert expected, "a result without a call"
+            assert message.call_id == expected.pop(0)
+            continue
+        assert not expected, "a call without a result"
+        if isinstance(message, AssistantMessage):
+            assert not message.thinking
+            expected = [call.call_id for call in message.calls]
+    assert not expected, "a call without a result"
