@@ -112,9 +112,12 @@ class Database:
         """The integer that a query of one row and column answers."""
         return cast("int", self.rows(sql, bindings)[0][0])
 
-    def changes(self) -> int:
-        """Rows changed by the last statement."""
-        return self._connection.changes()
+    def roll_back(self) -> None:
+        """Leave the open transaction, if SQLite has not left it by itself already."""
+        if self._connection.in_transaction:
+            self._cursor.close(force=True)
+            self._cursor = self._connection.cursor()
+            self._cursor.execute("ROLLBACK")
 
     def translate(self, error: apsw.Error) -> NetclawError:
         """What an error of this connection means; ask before the next statement."""
@@ -123,7 +126,8 @@ class Database:
     def close(self) -> None:
         """Close the connection; harmless when repeated."""
         self._guard.check()
-        self._connection.close()
+        self._cursor.close(force=True)
+        self._connection.close(force=True)
         self._guard.release(self)
 
 

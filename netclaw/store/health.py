@@ -6,10 +6,12 @@ from pathlib import Path
 
 import apsw
 
-from netclaw.store.connection import Database, ForkGuard, Row, open_reader
+from netclaw.core.errors import DrainingError
+from netclaw.store.connection import Database, ForkGuard, open_reader
 from netclaw.store.scope import WriteScope
 
 _FAULTS_SHOWN = 10
+_STEPS_BETWEEN_LOOKS = 10_000
 
 
 def mark_running(db: Database) -> bool:
@@ -33,32 +35,47 @@ def probe_write(scope: WriteScope) -> None:
     scope.db.run("UPDATE meta SET value = value + 1 WHERE name = 'probe'")
 
 
-def check(db: Database, *, is_full: bool) -> str | None:
-    """None when sound, else the first faults SQLite names.
+class IntegrityCheck:
+    """Checks a file on connections of its own, beside readers and writer; may be interrupted."""
 
-    The quick check leaves out that indexes match their tables.
-    """
+    def __init__(self, path: Path, guard: ForkGuard) -> None:
+        self._path = path
+        self._guard = guard
+        self._is_ended = False
+
+    def run(self, *, is_full: bool) -> str | None:
+        """None when sound, else the first faults SQLite names; blocks its thread.
+
+        The quick check leaves out that indexes match their tables. Raises a `StorageError` when
+        the file cannot be checked, and `DrainingError` when interrupted.
+        """
+        database = open_reader(self._path, self._guard)
+        database.connection.set_progress_handler(lambda: self._is_ended, _STEPS_BETWEEN_LOOKS)
+        try:
+            return _faults(database, is_full=is_full)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            return str(error)
+        except apsw.InterruptError:
+            raise DrainingError("The check of the database was interrupted.") from None
+        except apsw.Error as error:
+            raise database.translate(error) from error
+        finally:
+            database.close()
+
+    def interrupt(self) -> None:
+        """Make running checks end soon, and later ones at once."""
+        self._is_ended = True
+
+
+def _faults(db: Database, *, is_full: bool) -> str | None:
     pragma = "integrity_check" if is_full else "quick_check"
-    try:
-        found = [str(value) for (value,) in db.rows(f"PRAGMA {pragma}({_FAULTS_SHOWN})")]
-        if is_full:
-            found += [f"foreign key violated in {values[0]!r}" for values in _orphans(db)]
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        return str(error)
-    faults = [text for text in found if text != "ok"]
-    return "; ".join(faults) or None
-
-
-def _orphans(db: Database) -> list[Row]:
-    return db.rows("PRAGMA foreign_key_check")[:_FAULTS_SHOWN]
+    found = [str(value) for (value,) in db.rows(f"PRAGMA {pragma}({_FAULTS_SHOWN})")]
+    if is_full and found == ["ok"]:
+        orphans = db.rows("PRAGMA foreign_key_check")[:_FAULTS_SHOWN]
+        found += [f"a row of {table!r} belongs to no session" for table, *_ in orphans]
+    return "; ".join(text for text in found if text != "ok") or None
 
 
 def check_file(path: Path, *, is_full: bool) -> str | None:
     """Check a database that no daemon uses; hold the home's lock. Raises a `StorageError`."""
-    database = open_reader(path, ForkGuard())
-    try:
-        return check(database, is_full=is_full)
-    except apsw.Error as error:
-        raise database.translate(error) from error
-    finally:
-        database.close()
+    return IntegrityCheck(path, ForkGuard()).run(is_full=is_full)

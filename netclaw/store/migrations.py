@@ -17,6 +17,7 @@ import apsw
 from netclaw.core.errors import SchemaNewerError, StorageCorruptError
 from netclaw.store.connection import APPLICATION_ID, Database, ForkGuard, open_reader
 
+_SMALLEST_PAGE = 512
 _FILE_NAME = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -44,8 +45,12 @@ def refuse_foreign_file(path: Path, guard: ForkGuard) -> None:
 
     Raises `SchemaNewerError`, or `StorageCorruptError` when it is not a netclaw database.
     """
-    if not path.exists() or path.stat().st_size == 0:
+    size = path.stat().st_size if path.exists() else 0
+    if size == 0:
         return
+    if size < _SMALLEST_PAGE:
+        # SQLite would take so short a file for an empty one and write over it.
+        raise StorageCorruptError("The file netclaw.db is not a database.")
     database = open_reader(path, guard)
     try:
         version = database.number("PRAGMA user_version")
@@ -78,6 +83,5 @@ def migrate(database: Database) -> None:
         database.run(f"PRAGMA application_id = {APPLICATION_ID}")
         database.run("COMMIT")
     except apsw.Error:
-        if database.is_in_transaction:
-            database.run("ROLLBACK")
+        database.roll_back()
         raise

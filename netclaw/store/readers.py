@@ -48,15 +48,17 @@ class ReaderPool:
             database = open_reader(self._path, self._guard)
         try:
             database.run("BEGIN")
-            try:
-                return query(database)
-            finally:
-                if database.is_in_transaction:
-                    database.run("COMMIT")
-        except apsw.Error as error:
-            raise database.translate(error) from error
-        finally:
-            self._idle.put(database)
+            result = query(database)
+            database.run("COMMIT")
+        except BaseException as error:
+            translated = database.translate(error) if isinstance(error, apsw.Error) else None
+            # A connection that met an error is not reused: it may still stand in its statement.
+            database.close()
+            if translated is None:
+                raise
+            raise translated from error
+        self._idle.put(database)
+        return result
 
     async def close(self) -> None:
         """Wait for running queries, then close the connections."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import apsw
 
-from netclaw.core.errors import NetclawError
+from netclaw.core.errors import DrainingError, NetclawError
 from netclaw.core.ids import SessionId
 from netclaw.core.settings import DaemonSettings, StorageSettings
 from netclaw.ports.journal import (
@@ -87,6 +87,7 @@ class SqliteJournalStore:
             make_scope=self._make_scope,
             deadline_s=settings.write_deadline_s,
         )
+        self._check = health.IntegrityCheck(path, self._guard)
         self._lock: HomeLock | None = None
         self._was_clean = True
         self._quick_check: asyncio.Task[None] | None = None
@@ -310,13 +311,13 @@ class SqliteJournalStore:
 
     async def check_integrity(self, *, is_full: bool) -> str | None:
         """None when sound, otherwise what SQLite says."""
-        return await self._readers.read(lambda db: health.check(db, is_full=is_full))
+        return await asyncio.to_thread(self._check.run, is_full=is_full)
 
     async def close(self) -> None:
         """Commit what waits, mark the stop as clean, checkpoint, close."""
         if self._quick_check is not None:
-            self._quick_check.cancel()
-            await asyncio.gather(self._quick_check, return_exceptions=True)
+            self._check.interrupt()
+            await self._quick_check
         try:
             await self._submit_last(supervision.forget_open_starts)
             await self._submit_last(health.mark_clean)
@@ -353,6 +354,8 @@ class SqliteJournalStore:
         self.soundness = Soundness.CHECKING
         try:
             found = await self.check_integrity(is_full=False)
+        except DrainingError:
+            return
         except NetclawError as error:
             found = error.sentence
         self.damage = found or ""

@@ -20,6 +20,7 @@ import apsw
 
 from netclaw.core.errors import (
     DrainingError,
+    ErrorCode,
     InternalError,
     NetclawError,
     StorageCorruptError,
@@ -27,7 +28,7 @@ from netclaw.core.errors import (
     StorageTimeoutError,
 )
 from netclaw.ports.journal import Commit, CommitListener
-from netclaw.store.connection import Database, ForkGuard
+from netclaw.store.connection import BUSY_TIMEOUT_MS, Database, ForkGuard
 from netclaw.store.scope import SessionCache, Work, WriteScope
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class GroupWriter:
         self._cache = SessionCache()
         self._listener: CommitListener | None = None
         self._damage: StorageCorruptError | None = None
+        self._failing: ErrorCode | None = None
         self._is_closing = False
         self._opened: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[None] = loop.create_future()
@@ -243,6 +245,7 @@ class GroupWriter:
             self._refuse(batch, self._damage)
             return []
         done, failure = self._transact(db, batch)
+        self._note_health(failure)
         if failure is None:
             self.transactions += 1
             commits = [commit for write in done for commit in write.commits]
@@ -256,6 +259,17 @@ class GroupWriter:
                 self._damage = failure
             self._refuse(done, failure)
         return batch[len(done) :]
+
+    def _note_health(self, failure: NetclawError | None) -> None:
+        """Log when writing begins to fail, and when it works again; a full disk fails often."""
+        code = None if failure is None else failure.code
+        if code == self._failing:
+            return
+        self._failing = code
+        if code is None:
+            logger.warning("the database can be written again")
+        else:
+            logger.error("the database cannot be written: %s", code)
 
     def _refuse(self, writes: list[_AnyWrite], error: NetclawError) -> None:
         for write in writes:
@@ -279,13 +293,18 @@ class GroupWriter:
             db.run("COMMIT")
         except apsw.Error as error:
             failure = db.translate(error)
-            logger.warning("a transaction of %d writes failed: %s", len(done), failure.code)
-            if db.is_in_transaction:
-                db.run("ROLLBACK")
-            self._cache.clear()
+            self._roll_back(db)
             return done or batch, failure
+        except Exception:
+            logger.exception("a transaction of %d writes failed", len(done))
+            self._roll_back(db)
+            return done or batch, InternalError("The store failed to make this write.")
         self._cache.committed()
         return done, None
+
+    def _roll_back(self, db: Database) -> None:
+        self._cache.clear()
+        db.roll_back()
 
     def _run_write(self, db: Database, write: _AnyWrite) -> None:
         """Run one write in its savepoint. Raises `apsw.Error` when the transaction is lost."""
@@ -349,7 +368,11 @@ def _finish(future: asyncio.Future[None]) -> None:
 
 
 def _checkpoint(database: Database) -> None:
+    # A running read must not make the writer wait here; the next quiet time will do.
+    database.connection.set_busy_timeout(0)
     try:
         database.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.Error as error:
-        logger.info("a checkpoint was put off: %s", error)
+        logger.debug("a checkpoint was put off: %s", error)
+    finally:
+        database.connection.set_busy_timeout(BUSY_TIMEOUT_MS)

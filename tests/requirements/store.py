@@ -136,4 +136,98 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Streams",
         "A claim lapses with its claimant, and a row id is never used twice.",
     ),
+    Requirement(
+        "store.group-commit",
+        "architecture section 3",
+        "Everything that waits is committed in one transaction, each write in a savepoint of "
+        "its own.",
+    ),
+    Requirement(
+        "store.write-timeout",
+        "decision 11",
+        "A write that has not begun at its deadline is dropped and told so; one that has "
+        "begun reports its true outcome.",
+    ),
+    Requirement(
+        "store.checkpoint",
+        "feasibility section 3",
+        "The write-ahead log is copied back and cut when the store is quiet.",
+    ),
+    Requirement(
+        "store.readers",
+        "feasibility section 3",
+        "Readers never hold the writer up, cannot write, see one moment each, and keep no "
+        "transaction open.",
+    ),
+    Requirement(
+        "store.one-owner",
+        "issue 2 item 3",
+        "The lock alone decides who owns a home: a second owner is refused, a stale file "
+        "means nothing.",
+    ),
+    Requirement(
+        "store.lock-over-exec",
+        "decision 80",
+        "The lock is held through an exec of the same process, and inherited by nothing else.",
+    ),
+    Requirement(
+        "store.offline-lock",
+        "decision 81",
+        "A command that opens the database without a daemon takes the home's lock first.",
+    ),
+    Requirement(
+        "store.fork-guard",
+        "architecture section 3",
+        "A forked child that touches the store is refused, and the parent's database stays sound.",
+    ),
+    Requirement(
+        "store.schema-newer",
+        "issue 2 item 3",
+        "A database of a newer schema is refused and left byte for byte as it was.",
+    ),
+    Requirement(
+        "store.foreign-file",
+        "issue 2 item 3",
+        "A file that is not netclaw's database is refused and left as it was; a new one is "
+        "its owner's only.",
+    ),
+    Requirement(
+        "store.corrupt-file",
+        "issue 2 item 3",
+        "Damage met by a write ends writing with a clear error; what is sound can still be read.",
+    ),
+    Requirement(
+        "store.integrity",
+        "decision 81",
+        "After an unclean stop a quick check runs in the background and says whether the file "
+        "is damaged.",
+    ),
+    Requirement(
+        "store.read-only",
+        "issue 2 item 3",
+        "A home or file that cannot be written gives a clear error and stays as it was.",
+    ),
+    Requirement(
+        "store.migrations",
+        "issue 2 item 3",
+        "Missing schema steps are taken in order, together or not at all, and once.",
+    ),
+    Requirement(
+        "store.disk-full",
+        "issue 2 item 3",
+        "On a full disk writes are refused clearly, nothing acknowledged is lost, and writing "
+        "resumes with room.",
+    ),
+    Requirement(
+        "store.free-space-floor",
+        "issue 2 item 3",
+        "Below the free-space floor new inputs and sessions are refused while running turns "
+        "may still end.",
+    ),
+    Requirement(
+        "store.kill-safe",
+        "issue 2, Must be shown",
+        "After kill -9 of the writer at any point everything acknowledged is there and the "
+        "file is sound.",
+    ),
 )

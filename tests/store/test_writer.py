@@ -1,0 +1,241 @@
+"""The writer thread: group commit, deadlines, and failures that stay where they happened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import apsw
+import pytest
+
+from netclaw.core.errors import InternalError, NotFoundError, StorageTimeoutError
+from netclaw.core.ids import InputId, SessionId
+from netclaw.core.settings import StorageSettings
+from netclaw.ports.journal import AdmitRequest, Commit
+from netclaw.store.scope import WriteScope
+from netclaw.testing.people import OPERATOR
+from tests.contracts.journal_world import OTHER, SESSION, SqliteWorld
+from tests.store.waiting import until
+
+GATE_S = 15.0
+
+
+class Gate:
+    """Holds the writer thread inside a write until the test lets it go."""
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+        self._open = threading.Event()
+
+    def hold(self, scope: WriteScope) -> str:
+        """The write."""
+        del scope
+        self._reached.set()
+        assert self._open.wait(GATE_S)
+        return "true outcome"
+
+    async def reached(self) -> None:
+        """Wait until the writer is in it."""
+        await asyncio.to_thread(self._reached.wait, GATE_S)
+
+    def open(self) -> None:
+        """Let the writer go on."""
+        self._open.set()
+
+
+def request(session_id: SessionId, number: int) -> AdmitRequest:
+    """An input of a flood."""
+    return AdmitRequest(
+        session_id=session_id,
+        input_id=InputId(f"i{number}"),
+        source_message_id=f"m{number}",
+        text="x" * 50,
+        authority=OPERATOR,
+        attended=False,
+        at=1,
+    )
+
+
+@pytest.mark.requirement("store.group-commit")
+async def test_a_thousand_admissions_at_once_share_few_transactions(
+    sqlite_world: SqliteWorld,
+) -> None:
+    journal = sqlite_world.journal
+    sessions = [SessionId(f"cli/{number}") for number in range(250)]
+    for session_id in sessions:
+        await sqlite_world.create(session_id)
+    before = journal.transactions
+    answers = await asyncio.gather(
+        *[
+            journal.admit(request(session_id, number))
+            for number in range(4)
+            for session_id in sessions
+        ]
+    )
+    assert len(answers) == 1000
+    assert journal.transactions - before <= 50
+    assert (await journal.counts()).pending_inputs == 1000
+    assert await journal.check_integrity(is_full=True) is None
+
+
+@pytest.mark.requirement("store.group-commit")
+async def test_what_waits_behind_a_slow_write_is_committed_together(
+    sqlite_world: SqliteWorld,
+) -> None:
+    gate = Gate()
+    writer = sqlite_world.journal._writer
+    slow = writer.submit(gate.hold)
+    await gate.reached()
+    before = sqlite_world.transactions()
+    waiting = [asyncio.ensure_future(sqlite_world.admit()) for _ in range(4)]
+    await asyncio.sleep(0)
+    gate.open()
+    assert await slow == "true outcome"
+    assert [answer.seq for answer in await asyncio.gather(*waiting)] == [2, 3, 4, 5]
+    assert sqlite_world.transactions() - before <= 2
+    assert sqlite_world.batches[-1] == 4
+
+
+@pytest.mark.requirement("store.write-timeout")
+async def test_a_write_that_did_not_begin_in_time_is_dropped(tmp_path: Path) -> None:
+    settings = StorageSettings(timeout_s=0.05, timeout_grace_s=0.05)
+    world = SqliteWorld(tmp_path / "netclaw.db", settings)
+    await world.open()
+    await world.create()
+    gate = Gate()
+    begun = world.journal._writer.submit(gate.hold)
+    await gate.reached()
+    started = time.monotonic()
+    with pytest.raises(StorageTimeoutError):
+        await world.admit()
+    assert 0.05 <= time.monotonic() - started < GATE_S / 2, "it is told while the writer is stuck"
+    assert not begun.done(), "what has begun keeps its true outcome, however late"
+    gate.open()
+    assert await begun == "true outcome"
+    assert (await world.admit()).seq == 2, "the dropped one was never written"
+    await world.close()
+
+
+@pytest.mark.requirement("store.write-timeout")
+async def test_a_late_write_is_dropped_even_if_nobody_looked(tmp_path: Path) -> None:
+    settings = StorageSettings(timeout_s=0.0, timeout_grace_s=0.0)
+    world = SqliteWorld(tmp_path / "netclaw.db", settings)
+    await world.open()
+    with pytest.raises(StorageTimeoutError):
+        await world.create()
+    assert await world.journal.get_session(SESSION) is None
+    await world.close()
+
+
+@pytest.mark.requirement("store.commit-order")
+async def test_a_broken_listener_keeps_nobody_waiting(
+    sqlite_world: SqliteWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(commits: Sequence[Commit]) -> None:
+        raise RuntimeError(len(commits))
+
+    sqlite_world.journal.set_listener(broken)
+    assert (await sqlite_world.admit()).seq == 2
+    assert "listener" in caplog.text
+
+
+def fault(scope: WriteScope) -> None:
+    """A fault of the store itself, after it wrote something."""
+    scope.session(SESSION).title = "never"
+    scope.db.run("UPDATE sessions SET title = 'never'")
+    raise RuntimeError("a bug")
+
+
+def bad_sql(scope: WriteScope) -> None:
+    """A statement SQLite refuses, after one it took."""
+    scope.session(SESSION).title = "never"
+    scope.db.run("UPDATE sessions SET title = 'never'")
+    scope.db.run("INSERT INTO meta (name, value) VALUES ('probe', '1')")
+
+
+@pytest.mark.requirement("store.commit-order")
+@pytest.mark.parametrize("work", [fault, bad_sql])
+async def test_a_fault_in_one_write_leaves_the_others_and_no_trace(
+    sqlite_world: SqliteWorld, work: Callable[[WriteScope], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    writer = sqlite_world.journal._writer
+    gate = Gate()
+    slow = writer.submit(gate.hold)
+    await gate.reached()
+    before = asyncio.ensure_future(sqlite_world.admit())
+    await asyncio.sleep(0)
+    broken = writer.submit(work)
+    after = asyncio.ensure_future(sqlite_world.admit())
+    unknown = asyncio.ensure_future(sqlite_world.admit(session_id=OTHER))
+    await asyncio.sleep(0)
+    gate.open()
+    with pytest.raises(InternalError):
+        await broken
+    with pytest.raises(NotFoundError):
+        await unknown
+    assert [(await before).seq, (await after).seq] == [2, 3]
+    assert (await sqlite_world.record()).title == ""
+    assert await slow == "true outcome"
+
+
+async def test_a_caller_who_stopped_waiting_harms_nobody(sqlite_world: SqliteWorld) -> None:
+    gate = Gate()
+    slow = sqlite_world.journal._writer.submit(gate.hold)
+    await gate.reached()
+    gone = asyncio.ensure_future(sqlite_world.admit())
+    stays = asyncio.ensure_future(sqlite_world.admit())
+    await asyncio.sleep(0)
+    gone.cancel()
+    gate.open()
+    await slow
+    assert (await stays).seq == 3, "a write is not taken back when its caller leaves"
+
+
+async def test_closing_commits_what_waits(sqlite_world: SqliteWorld) -> None:
+    gate = Gate()
+    slow = sqlite_world.journal._writer.submit(gate.hold)
+    await gate.reached()
+    waiting = [asyncio.ensure_future(sqlite_world.admit()) for _ in range(3)]
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(sqlite_world.journal.close())
+    await asyncio.sleep(0)
+    gate.open()
+    await closing
+    await slow
+    assert [answer.seq for answer in await asyncio.gather(*waiting)] == [2, 3, 4]
+    await sqlite_world.open()
+    assert (await sqlite_world.record()).pending_inputs == 3
+
+
+async def test_a_foreign_program_that_holds_the_file_is_a_timeout(
+    sqlite_world: SqliteWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = apsw.Connection(str(sqlite_world.path))
+    foreign.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("netclaw.store.connection.BUSY_TIMEOUT_MS", 10)
+    world = SqliteWorld(sqlite_world.path)
+    with pytest.raises(StorageTimeoutError):
+        await world.open()
+    foreign.execute("COMMIT")
+    foreign.close()
+    assert (await sqlite_world.admit()).seq == 2
+
+
+def log_size(path: Path) -> int:
+    """Bytes in the write-ahead log."""
+    return Path(f"{path}-wal").stat().st_size
+
+
+@pytest.mark.requirement("store.checkpoint")
+async def test_the_log_is_cut_when_it_is_quiet(
+    sqlite_world: SqliteWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.store.writer.IDLE_CHECKPOINT_S", 0.01)
+    await sqlite_world.admit()
+    await until(lambda: log_size(sqlite_world.path) == 0)
+    assert (await sqlite_world.record()).pending_inputs == 1
