@@ -143,6 +143,7 @@ def test_with_only_unusable_calls_the_model_is_asked_again_at_once() -> None:
     ("interest", "text", "is_released"),
     [
         (OutputFilter.TEXT, "Looking.", True),
+        (OutputFilter.TEXT_STREAMING, "Looking.", True),
         (OutputFilter.TEXT, " ", False),
         (OutputFilter.TOOL_CALLS, "Looking.", False),
     ],
@@ -188,6 +189,21 @@ def test_subscribers_see_arguments_without_secrets_and_the_tool_gets_them_whole(
     shown = next(item for item in decision.outputs if isinstance(item, ToolCallOutput))
     assert secret not in shown.arguments
     assert secret in story.launched[0].call.arguments
+
+
+@pytest.mark.requirement("core.storable")
+def test_text_that_no_journal_can_hold_is_mended_before_it_is_recorded() -> None:
+    story = asked()
+    call = replace(SHELL, name="n\ud800", arguments='"\ud83d\ude00"', provider_call_id="\udc00")
+    story.when(story.answered("half \ud800", calls=(call,), thinking="\ud800"))
+    story.when(story.tool_ended(text="file \udcff.txt"))
+    story.when(story.answered("done \ud83d\ude00"))
+    for event in story.events():
+        repr(event).encode()
+        assert "\\ud" not in repr(event)
+    assert story.launched == ()
+    assert story.messages[-1] == like(AssistantMessage, text="done \N{GRINNING FACE}")
+    assert story.messages[-2] == like(ToolMessage, text="file \N{REPLACEMENT CHARACTER}.txt")
 
 
 def test_launching_without_an_open_turn_does_nothing() -> None:

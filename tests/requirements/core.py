@@ -109,6 +109,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A call with unusable arguments gets a result that says so and is never run.",
     ),
     Requirement(
+        "core.storable",
+        "issue 2 item 5",
+        "Text with half characters is mended before it is recorded, so it cannot stop a session.",
+    ),
+    Requirement(
         "core.text-out",
         _RECOVERY,
         "A preamble counts as seen only if a subscriber of texts was attached.",

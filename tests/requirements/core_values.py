@@ -107,6 +107,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A moved data directory finds its envelopes again and says so.",
     ),
     Requirement(
+        "core.never-writable",
+        "decision 45",
+        "System folders, the user's home and ancestors of protected paths are never writable.",
+    ),
+    Requirement(
         "core.session-id", "decision 32", "A session id is kept exactly, within its limits."
     ),
     Requirement(

@@ -9,6 +9,7 @@ from netclaw.core.session import sentences, tool_batch, turn
 from netclaw.core.session.commands import FinishReason, FinishRound
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.state import OpenTurn
+from netclaw.core.text import storable
 
 NUDGES = 1
 """Tries after an empty first reply."""
@@ -27,6 +28,7 @@ def classify(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
     A reply cut at the output limit fails the turn and leaves nothing behind (S0 "What ends or
     stalls a turn", decision 25).
     """
+    command = replace(command, text=storable(command.text), thinking=storable(command.thinking))
     broken = _BROKEN_ENDS.get(command.finish)
     if broken is not None:
         _fail(draft, open_turn, broken)

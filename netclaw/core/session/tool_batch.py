@@ -22,7 +22,11 @@ from netclaw.core.session.outputs import (
     ToolResultOutput,
 )
 from netclaw.core.session.state import OpenTurn, RunningTool
+from netclaw.core.text import storable
 from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
+
+SHOWS_TEXT = OutputFilter.TEXT | OutputFilter.TEXT_STREAMING
+"""Filters whose subscribers see a preamble: whole, or as deltas that ride in the append."""
 
 
 def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
@@ -33,13 +37,13 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
     """
     is_draining = draft.runtime.drain is not None
     has_text = bool(command.text.strip())
-    is_seen = has_text and not is_draining and bool(draft.runtime.interest & OutputFilter.TEXT)
+    is_seen = has_text and not is_draining and bool(draft.runtime.interest & SHOWS_TEXT)
     calls = tuple(
         ToolCall(
             call_id=CallId(draft.make_id()),
-            provider_call_id=call.provider_call_id,
-            name=call.name,
-            arguments=call.arguments,
+            provider_call_id=storable(call.provider_call_id),
+            name=storable(call.name),
+            arguments=storable(call.arguments),
             argument_fault=call.fault,
         )
         for call in command.calls
@@ -94,7 +98,8 @@ def finish_call(draft: Draft, command: FinishTool) -> None:
         return
     rest = tuple(tool for tool in draft.runtime.running if tool != running)
     draft.runtime = replace(draft.runtime, running=rest)
-    record_result(draft, open_turn, command.result, name=command.name)
+    result = replace(command.result, text=storable(command.result.text))
+    record_result(draft, open_turn, result, name=command.name)
     pass_boundary_if_reached(draft)
 
 
