@@ -45,7 +45,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement(
         "models.prompt-cache",
-        "decision 76",
+        "issue 2 item 5",
         "What stays the same from call to call is sent first and marked for the provider's cache.",
     ),
     Requirement(
