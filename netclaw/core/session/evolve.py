@@ -79,19 +79,20 @@ MESSAGES: dict[type[SessionEvent], _Adder] = dict(
 def evolve(state: SessionState, recorded: Recorded) -> SessionState:
     """The state after one more event; `recorded.seq` becomes the head."""
     after, added = _apply(state, recorded)
-    return replace(after, history=after.history + added) if added else after
+    return _at(after, recorded, added)
 
 
 def replay(state: SessionState, rows: Iterable[Recorded]) -> SessionState:
     """The state after many rows: the same as `evolve` for each, in linear time."""
     waiting: list[Message] = []
-    for recorded in rows:
-        if waiting and steps.takes_messages_away(state, recorded.event):
+    last: Recorded | None = None
+    for last in rows:
+        if waiting and steps.takes_messages_away(state, last.event):
             state = replace(state, history=(*state.history, *waiting))
             waiting.clear()
-        state, added = _apply(state, recorded)
+        state, added = _apply(state, last)
         waiting.extend(added)
-    return replace(state, history=(*state.history, *waiting)) if waiting else state
+    return state if last is None else _at(state, last, tuple(waiting))
 
 
 def preview(
@@ -112,5 +113,14 @@ def _apply(state: SessionState, recorded: Recorded) -> tuple[SessionState, _Adde
     kind = type(event)
     adder = MESSAGES.get(kind)
     added = adder(state, recorded, event) if adder else ()
-    after = STEPS[kind](state, recorded, event)
-    return replace(after, head=recorded.seq, is_passivated=kind is ev.Passivated), added
+    return STEPS[kind](state, recorded, event), added
+
+
+def _at(state: SessionState, recorded: Recorded, added: _Added) -> SessionState:
+    """The state with this row as its head and these messages at the end of its history."""
+    return replace(
+        state,
+        head=recorded.seq,
+        is_passivated=type(recorded.event) is ev.Passivated,
+        history=state.history + added if added else state.history,
+    )
