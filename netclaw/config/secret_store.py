@@ -18,7 +18,7 @@ from netclaw.config.tree import (
     canonical_key,
     canonicalise,
     dotted,
-    merge,
+    merge_sparse,
     secret_paths,
     split_dotted,
 )
@@ -149,7 +149,7 @@ def set_secret(home: Home, key: str, value: str) -> str:
         document = read_document(home.secrets_file)
         content = canonicalise(document.value) if document else {}
         single = _single(path, make_key_ring(home).seal(value, dotted(path)))
-        write_private(home.secrets_file, pretty(merge(content, single)).encode())
+        write_private(home.secrets_file, pretty(merge_sparse(content, single)).encode())
     return dotted(path)
 
 
@@ -171,7 +171,7 @@ def read_credentials(environ: Mapping[str, str]) -> JsonObject:
             path, _ = canonical_key(split_dotted(file.name.removeprefix(CREDENTIAL_PREFIX)))
             with file.open("rb") as opened:
                 value = opened.read(CREDENTIAL_MAX_BYTES).decode("utf-8").rstrip("\r\n")
-            content = merge(content, _single(path, value))
+            content = merge_sparse(content, _single(path, value))
     except (OSError, UnicodeDecodeError):
         raise InvalidArgumentError(
             f"A credential in {folder} cannot be read.",

@@ -41,12 +41,11 @@ def remove(text: str, tree: Node, path: Path) -> str:
     before = [span for span in spans.values() if span[0] < start]
     after = _comma_after(text, end)
     if after is not None:
-        end = after
-    elif before:
-        comma = _comma_after(text, before[-1][1])
-        if comma is not None:
-            text = text[: comma - 1] + " " + text[comma:]
-    return _drop_line(text, start, end)
+        return _drop_line(text, start, after)
+    comma = _comma_after(text, before[-1][1]) if before else None
+    text = _drop_line(text, start, end)
+    # The entry before is the last one now; its comma stands further up, so its place holds.
+    return text if comma is None else text[: comma - 1] + text[comma:]
 
 
 def child(node: Node, part: str | int) -> Node | None:

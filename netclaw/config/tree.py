@@ -91,8 +91,9 @@ def _node(annotation: object) -> Node:
 
 
 def dotted(path: KeyPath) -> str:
-    """A path as people write it; a segment with a dot in it is quoted."""
-    return ".".join(f'"{part}"' if "." in part else part for part in path)
+    """A path as people write it, on one line; a segment with a dot in it is quoted."""
+    text = ".".join(f'"{part}"' if "." in part else part for part in path)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def split_dotted(text: str) -> KeyPath:
@@ -266,38 +267,52 @@ def merge(low: JsonObject, high: JsonObject) -> JsonObject:
     An object whose keys are numbers changes single entries of a list, as environment variables
     and secrets do (`SkillFeeds.Feeds.0.ApiKey`).
     """
-    joined = _join(low, high, root())
-    assert isinstance(joined, dict)  # noqa: S101 - the root is a section
-    return joined
+    return _Join(keeps_sparse=False).whole(low, high)
 
 
-def _join(low: Json, high: Json, node: Node) -> Json:
-    match node:
-        case Keys() if isinstance(high, dict):
+def merge_sparse(low: JsonObject, high: JsonObject) -> JsonObject:
+    """The same for two layers that will be merged onto a third: numbered entries stay numbered."""
+    return _Join(keeps_sparse=True).whole(low, high)
+
+
+class _Join:
+    """Walks two documents and the schema side by side."""
+
+    def __init__(self, *, keeps_sparse: bool) -> None:
+        self._keeps_sparse = keeps_sparse
+
+    def whole(self, low: JsonObject, high: JsonObject) -> JsonObject:
+        joined = self._value(low, high, root())
+        assert isinstance(joined, dict)  # noqa: S101 - the root is a section
+        return joined
+
+    def _value(self, low: Json, high: Json, node: Node) -> Json:
+        if isinstance(node, Leaf) or not isinstance(high, dict):
+            return high
+        if isinstance(node, Items):
+            return self._items(low, high, node)
+        result = dict(low) if isinstance(low, dict) else {}
+        spelled = (
+            {fold_name(name, node): name for name in result} if isinstance(node, Named) else {}
+        )
+        for key, value in high.items():
+            name = spelled.get(fold_name(key, node), key) if isinstance(node, Named) else key
+            child = node.child if isinstance(node, Named) else node.children[key]
+            result[name] = self._value(result.get(name), value, child)
+        return result
+
+    def _items(self, low: Json, high: JsonObject, node: Items) -> Json:
+        if self._keeps_sparse and not isinstance(low, list):
             old = low if isinstance(low, dict) else {}
             return old | {
-                key: _join(old.get(key), value, node.children[key]) for key, value in high.items()
+                key: self._value(old.get(key), item, node.child) for key, item in high.items()
             }
-        case Named() if isinstance(high, dict):
-            result = dict(low) if isinstance(low, dict) else {}
-            spelled = {fold_name(name, node): name for name in result}
-            for key, value in high.items():
-                name = spelled.get(fold_name(key, node), key)
-                result[name] = _join(result.get(name), value, node.child)
-            return result
-        case Items() if isinstance(high, dict):
-            return _join_items(low if isinstance(low, list) else [], high, node)
-        case _:
-            return high
-
-
-def _join_items(low: list[Json], high: JsonObject, node: Items) -> list[Json]:
-    items = list(low)
-    for key in sorted(high, key=int):
-        index = min(int(key), len(items))
-        old = items[index] if index < len(items) else None
-        items[index : index + 1] = [_join(old, high[key], node.child)]
-    return items
+        items = list(low) if isinstance(low, list) else []
+        for key in sorted(high, key=int):
+            index = min(int(key), len(items))
+            before = items[index] if index < len(items) else None
+            items[index : index + 1] = [self._value(before, high[key], node.child)]
+        return items
 
 
 def _object(value: Json, path: KeyPath) -> JsonObject:

@@ -1,0 +1,1 @@
+"""Configuration: loading, editing, secrets, watching."""
