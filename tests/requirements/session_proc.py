@@ -68,7 +68,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "session_proc.storage",
         "decision 11",
-        "A failed save ends the process with a code of its own; the person is told what may have run.",
+        "A failed save ends the process with its own code; the person is told what may have run.",
     ),
     Requirement(
         "session_proc.fenced",
