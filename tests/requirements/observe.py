@@ -1,0 +1,21 @@
+"""Promises about logs."""
+
+from tests.requirements.manifest import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "observe.redacted",
+        "architecture, Security",
+        "No secret reaches a log line, whatever quoting the line uses.",
+    ),
+    Requirement(
+        "observe.bounded",
+        "surface, Configuration",
+        "A day's log file holds at most 10 MB and old files are removed.",
+    ),
+    Requirement(
+        "observe.crash-report",
+        "surface, Configuration",
+        "An uncaught exception of any thread, or a fatal signal, leaves logs/crash-*.log.",
+    ),
+)
