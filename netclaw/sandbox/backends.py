@@ -90,7 +90,10 @@ def _plan_landlock(request: ShellRequest, profile: SandboxProfile) -> LaunchPlan
     plan["readable"], plan["writable"] = list(readable), list(writable)
     plan["has_network"] = profile.has_network
     plan["seccomp"] = seccomp.assemble(
-        has_unix=False, has_internet=profile.has_network, sees_others=True
+        has_unix=False,
+        has_internet=profile.has_network,
+        sees_others=True,
+        metadata=seccomp.Metadata.OPENED if os.geteuid() else seccomp.Metadata.TIMES,
     )
     return _with_helper(plan, [])
 

@@ -2,7 +2,9 @@
 
 Landlock cannot take a place out of an allowed folder and does not cover Unix sockets. So the
 system folders are listed one by one, a profile whose protected places lie inside one of them is
-refused, and the seccomp filter of this backend has no AF_UNIX. Signals and abstract sockets are
+refused, and the seccomp filter of this backend has no AF_UNIX. Nor does it cover changes of mode,
+owner and times: the filter takes those too, so that some programs (package managers, `git config`)
+do not work in this weakest of backends. Signals and abstract sockets are
 scoped by Landlock itself, which needs version 6 (Linux 6.12); with less the backend refuses.
 """
 

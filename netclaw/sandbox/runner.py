@@ -247,4 +247,4 @@ def _said(text: bytes) -> str:
     words = " ".join(text.decode("utf-8", "replace").split())
     if not words:
         return "The sandbox ended before the command could run."
-    return f"The sandbox could not be set up: {words[:300]}"
+    return f"The sandbox could not be set up: {words[:300].rstrip('.')}."

@@ -15,6 +15,7 @@ import functools
 import os
 import struct
 from dataclasses import dataclass
+from enum import Enum
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -53,13 +54,17 @@ _SHARED = {
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442,
     "quotactl_fd": 443, "open_tree_attr": 467,
+    "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
 }  # fmt: skip
 
 _X86_64 = {
     "socket": 41, "socketpair": 53, "setpriority": 141, "sched_setparam": 142,
     "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251, "prlimit64": 302,
-    "sched_setattr": 314, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103,
+    "sched_setattr": 314, "utimensat": 280, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93,
+    "lchown": 94, "utime": 132, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "utimes": 235, "fchownat": 260,
+    "futimesat": 261, "fchmodat": 268, "clone": 56, "ioctl": 16, "ptrace": 101, "syslog": 103,
     "personality": 135,
     "ustat": 136, "sysfs": 139, "vhangup": 153, "modify_ldt": 154, "pivot_root": 155,
     "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165,
@@ -76,7 +81,9 @@ _X86_64 = {
 _AARCH64 = {
     "socket": 198, "socketpair": 199, "setpriority": 140, "sched_setparam": 118,
     "sched_setscheduler": 119, "sched_setaffinity": 122, "ioprio_set": 30, "prlimit64": 261,
-    "sched_setattr": 274, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116,
+    "sched_setattr": 274, "utimensat": 88, "fchmod": 52, "fchmodat": 53, "fchownat": 54,
+    "fchown": 55, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14,
+    "lremovexattr": 15, "fremovexattr": 16, "clone": 220, "ioctl": 29, "ptrace": 117, "syslog": 116,
     "personality": 92,
     "vhangup": 58, "pivot_root": 41, "adjtimex": 171, "chroot": 51, "acct": 89,
     "settimeofday": 170, "mount": 40, "umount2": 39, "swapon": 224, "swapoff": 225,
@@ -101,7 +108,20 @@ _TARGETED = {
 }  # fmt: skip
 """Calls on another process, with the index of the argument that names it."""
 
-_JUDGED_BY_ARGUMENT = ("clone", "ioctl", "socket", "socketpair", "personality", *_TARGETED)
+_BY_PATH = (
+    *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "setxattr", "lsetxattr"),
+    *("removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr"),
+    *("utime", "utimes", "futimesat"),
+)
+_BY_DESCRIPTOR = ("fchmod", "fchown", "fsetxattr", "fremovexattr")
+"""Changes of owner, mode, attributes and times: Landlock does not know them (see `metadata`)."""
+
+_JUDGED_ELSEWHERE = frozenset(
+    {"clone", "ioctl", "socket", "socketpair", "personality", "utimensat"}
+    | set(_TARGETED)
+    | set(_BY_PATH)
+    | set(_BY_DESCRIPTOR)
+)
 
 
 def _step(code: int, yes: int, no: int, value: int) -> bytes:
@@ -165,6 +185,37 @@ def _judge_target(number: int, index: int) -> bytes:
     return _when_call(number, body + _fail(errno.EPERM) + _step(_RETURN, 0, 0, _ALLOW))
 
 
+def _judge_times(number: int) -> bytes:
+    """Allows times to be set on an opened file (no path given), not by path."""
+    low, high = _argument_at(1), _argument_at(1) + 4
+    body = _step(_LOAD, 0, 0, low) + _step(_JUMP_EQUAL, 0, 3, 0)
+    body += _step(_LOAD, 0, 0, high) + _step(_JUMP_EQUAL, 0, 1, 0)
+    body += _step(_RETURN, 0, 0, _ALLOW) + _fail(errno.EPERM)
+    return _when_call(number, body)
+
+
+class Metadata(Enum):
+    """Which changes of owner, mode, attributes and times a command may make.
+
+    Mount namespaces guard them like any write. Landlock does not see them at all, so there they
+    are allowed only on an opened file, which Landlock let the command open; and to root, who owns
+    the system's files and may open them for reading, none but a new time.
+    """
+
+    ANY = "any"
+    OPENED = "opened"
+    TIMES = "times"
+
+
+def _judge_metadata(machine: Machine, allowed: Metadata) -> bytes:
+    if allowed is Metadata.ANY:
+        return b""
+    names = _BY_PATH if allowed is Metadata.OPENED else (*_BY_PATH, *_BY_DESCRIPTOR)
+    calls = machine.calls
+    code = b"".join(_when_call(calls[name], _fail(errno.EPERM)) for name in names if name in calls)
+    return code + _judge_times(calls["utimensat"])
+
+
 def _judge_socket(number: int, families: list[int]) -> bytes:
     body = _step(_LOAD, 0, 0, _argument_at(0))
     for family in families:
@@ -174,7 +225,12 @@ def _judge_socket(number: int, families: list[int]) -> bytes:
 
 @functools.cache
 def assemble(
-    *, has_unix: bool, has_internet: bool, sees_others: bool = False, machine: str = ""
+    *,
+    has_unix: bool,
+    has_internet: bool,
+    sees_others: bool = False,
+    metadata: Metadata = Metadata.ANY,
+    machine: str = "",
 ) -> bytes:
     """The filter program as an array of `struct sock_filter`.
 
@@ -195,8 +251,9 @@ def assemble(
     if sees_others:
         for name, index in _TARGETED.items():
             code += _judge_target(known.calls[name], index)
+    code += _judge_metadata(known, metadata)
     for name, number in sorted(known.calls.items(), key=lambda item: item[1]):
-        if name in _JUDGED_BY_ARGUMENT:
+        if name in _JUDGED_ELSEWHERE:
             continue
         code += _when_call(number, _fail(errno.ENOSYS if name in _ABSENT else errno.EPERM))
     return code + _step(_RETURN, 0, 0, _ALLOW)
