@@ -82,12 +82,28 @@ def test_an_answer_waits_only_for_a_call_that_is_open() -> None:
     assert answers_after(story, CallId("x")) == []
     story.admit()
     assert answers_after(story, CallId("x")) == []
-    story.call_tools()
-    call_id = story.launched[0].call.call_id
-    assert answers_after(story, call_id) == [call_id]
+    story.call_tools(2)
+    one, two = (item.call.call_id for item in story.launched)
+    assert answers_after(story, one) == [one]
+    assert answers_after(story, two) == [one, two]
+    story.when(story.tool_ended())
+    assert [item.call_id for item in story.state.answers] == [two]
     story.finish_tools()
-    story.answer()
-    assert answers_after(story, call_id) == []
+    assert answers_after(story, one) == []
+
+
+@pytest.mark.requirement("core.answers")
+def test_the_launch_of_its_call_uses_an_answer_up() -> None:
+    story = Story()
+    story.start()
+    story.admit()
+    story.drain()
+    story.call_tools()
+    turn = story.state.turn
+    assert turn is not None
+    assert answers_after(story, turn.batch[0].call.call_id) != []
+    story.crash().start()
+    assert story.state.answers == ()
 
 
 def answers_after(story: Story, call_id: CallId) -> list[CallId]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from netclaw.core.ids import InputId, TurnId
+from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import NoteMessage
 from netclaw.core.session.events import (
     AnswerAdmitted,
@@ -175,7 +175,11 @@ def tool_batch_started(
         replace(item, is_launched=True) if item.call.call_id in started else item
         for item in turn.batch
     )
-    return replace(state, turn=replace(turn, batch=batch, has_launched=True))
+    return replace(
+        state,
+        turn=replace(turn, batch=batch, has_launched=True),
+        answers=_answers_left(state, started),
+    )
 
 
 def tool_result_recorded(
@@ -189,7 +193,12 @@ def tool_result_recorded(
         replace(item, result=event.result) if item.call.call_id == event.result.call_id else item
         for item in turn.batch
     )
-    return replace(state, turn=replace(turn, batch=batch), last_activity_at=recorded.at)
+    return replace(
+        state,
+        turn=replace(turn, batch=batch),
+        answers=_answers_left(state, frozenset({event.result.call_id})),
+        last_activity_at=recorded.at,
+    )
 
 
 def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) -> SessionState:
@@ -274,6 +283,13 @@ def passivated(state: SessionState, recorded: Recorded, event: Passivated) -> Se
 def _open(state: SessionState, turn_id: str | None) -> OpenTurn | None:
     turn = state.turn
     return turn if turn is not None and turn.turn_id == turn_id else None
+
+
+def _answers_left(state: SessionState, call_ids: frozenset[CallId]) -> tuple[AnswerAdmitted, ...]:
+    """The answers that still wait once these calls were launched or have a result."""
+    if not state.answers:
+        return ()
+    return tuple(item for item in state.answers if item.call_id not in call_ids)
 
 
 def _split(
