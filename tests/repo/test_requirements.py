@@ -14,10 +14,20 @@ from tests.requirements import manifest
 from tests.requirements.manifest import ManifestError, Requirement
 
 
+def is_mark(function: ast.expr) -> bool:
+    """Whether an expression is `pytest.mark.requirement`."""
+    match function:
+        case ast.Attribute(
+            value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"), attr="requirement"
+        ):
+            return True
+    return False
+
+
 def marks_in(source: str) -> Iterator[tuple[str | None, int]]:
     """Yields (id, line) for each `pytest.mark.requirement(...)`; the id is None if no literal."""
     for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "pytest.mark.requirement":
+        if not isinstance(node, ast.Call) or not is_mark(node.func):
             continue
         arguments = node.args or [ast.Constant(None)]
         for argument in arguments:
