@@ -76,7 +76,10 @@ class ModelDefinition(Section):
         None, ge=1, le=100_000_000, description="Tokens the model can see; a role needs 4096."
     )
     max_output_tokens: int | None = Field(
-        None, ge=1, le=10_000_000, description="Longest answer; unset leaves it to the provider."
+        None,
+        ge=1,
+        le=10_000_000,
+        description="Longest answer; unset leaves it to the provider (anthropic: at most 8192).",
     )
     input_modalities: Modalities | None = Field(None, description="What it takes beside text.")
     output_modalities: Modalities | None = Field(None, description="What it gives beside text.")
