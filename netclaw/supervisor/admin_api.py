@@ -145,7 +145,8 @@ class Admin:
         slot = await self._slot(request)
         if not CAN_COMPACT:
             raise UnsupportedError("This version of netclaw does not compact on request.")
-        self._router.warm((slot.session_id,))
+        if slot.live is None:
+            self._router.warm((slot.session_id,))
         async with asyncio.timeout(RESTART_PATIENCE_S):
             await slot.until_state(SlotState.LIVE)
         if slot.live is not None:

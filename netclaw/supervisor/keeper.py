@@ -24,6 +24,8 @@ from netclaw.supervisor.starts import Starter
 
 _log = logging.getLogger(__name__)
 
+MIN_RETRY_S = 0.1
+"""Between two starts that fail for no fault of the session, whatever the backoff says."""
 TREE_KILL_LIMIT_S = 10.0
 """How long a dead session's tools may take to die before it is logged and retried."""
 
@@ -58,9 +60,29 @@ class Keeper:
         """Run processes of a session one after another, as long as one is due."""
         try:
             while await self._is_due(slot):
-                await self._one_life(slot)
+                try:
+                    await self._one_life(slot)
+                except Exception:  # noqa: BLE001 - logged with its stack, then mended
+                    # A fault of ours: nothing of the session may stay behind, or be forgotten.
+                    _log.exception("the keeper of session %s failed", slot.session_id)
+                    await self._start_over(slot)
         finally:
             slot.state = SlotState.PASSIVE
+
+    async def _start_over(self, slot: Slot) -> None:
+        """Kill what is left of a life that went wrong here, and wait before the next."""
+        live, slot.live = slot.live, None
+        if live is not None:
+            live.close_stream()
+            if live.process is not None:
+                live.process.kill()
+                await live.process.wait()
+            await self._bury(live)
+            live.buried.set()
+        slot.is_wanted = True
+        slot.early_ends += 1
+        slot.state = SlotState.BACKOFF
+        await asyncio.sleep(self._delay(slot))
 
     async def _is_due(self, slot: Slot) -> bool:
         """Whether a start is due, and allowed; waits for the database if that is unusable."""
@@ -150,7 +172,8 @@ class Keeper:
 
     def _delay(self, slot: Slot) -> float:
         """The wait after a start that failed for no fault of the session."""
-        return backoff_s(slot.early_ends, self._services.settings.current.supervision)
+        supervision = self._services.settings.current.supervision
+        return max(MIN_RETRY_S, backoff_s(slot.early_ends, supervision))
 
     async def _after(self, slot: Slot, death: Death) -> float:
         """Draw the consequences of a death; returns the seconds to wait before a next start."""

@@ -28,6 +28,7 @@ from netclaw.core.errors import NetclawError
 from netclaw.observe.crash import CrashReporter
 from netclaw.observe.logs import LogSetup
 from netclaw.observe.redact import Redactor
+from netclaw.sandbox.leftovers import kill_leftovers
 from netclaw.sandbox.probe import prove_backends
 from netclaw.store.store import SqliteJournalStore
 from netclaw.supervisor.daemon import DaemonParts, Supervisor, Wish, fault_of
@@ -129,6 +130,7 @@ async def _serve(
 ) -> tuple[Wish, NetclawError | None]:
     """Open what the daemon needs, run it, close it."""
     spawner = make_spawner()
+    kill_leftovers(str(guard.home.root))
     try:
         # The proof runs real commands, so it takes the time that the database needs anyway.
         proving = asyncio.create_task(

@@ -109,9 +109,12 @@ def error_of(
         kind = ERROR_CLASSES[ErrorCode(code)]
     except (ValueError, KeyError):
         kind = InternalError
-    if issubclass(kind, HeadMovedError):
-        return HeadMovedError(sentence, head=0)
-    return kind(sentence, fix=fix, reference=reference)
+    # Some classes ask for more than a sentence, so way out and reference are put in afterwards.
+    error = HeadMovedError(sentence, head=0) if kind is HeadMovedError else kind(sentence)
+    if fix is not None:
+        error.fix = fix
+    error.reference = reference
+    return error
 
 
 def from_rpc_error(error: grpc.RpcError, *, is_send: bool = False) -> NetclawError:
@@ -129,13 +132,14 @@ def from_rpc_error(error: grpc.RpcError, *, is_send: bool = False) -> NetclawErr
     if info is None:
         return _without_detail(call.code(), details, is_send=is_send)
     reason, metadata = info
-    if reason == ErrorCode.HEAD_MOVED:
-        return HeadMovedError(details, head=int(metadata.get("head", "0")))
-    if reason == ErrorCode.RATE_LIMITED:
-        return RateLimitedError(details, retry_after_s=float(metadata.get("retry_after_s", "0")))
-    return error_of(
+    error_seen = error_of(
         reason, details, fix=metadata.get("fix"), reference=metadata.get("reference", "")
     )
+    if isinstance(error_seen, HeadMovedError):
+        error_seen.head = int(metadata.get("head", "0"))
+    if isinstance(error_seen, RateLimitedError):
+        error_seen.retry_after_s = float(metadata.get("retry_after_s", "0"))
+    return error_seen
 
 
 def _error_info(

@@ -1,0 +1,139 @@
+"""Outputs made again from the journal."""
+
+from __future__ import annotations
+
+import pytest
+
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.session import events as ev
+from netclaw.core.session.events import Recorded, SessionEvent
+from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
+from netclaw.testing.people import ALICE
+from netclaw.wire.outputs import output_to_proto
+from netclaw.wire.replay import Replay, number_outputs
+from netclaw.wire.v1.common_pb2 import Output
+
+TURN = TurnId("t1")
+CALL = ToolCall(call_id=CallId("c1"), provider_call_id="p1", name="file_read", arguments="secret")
+STORY: tuple[SessionEvent, ...] = (
+    ev.TurnStarted(turn_id=TURN, input_ids=(InputId("i1"),), authority=ALICE),
+    ev.RoundRecorded(
+        turn_id=TURN,
+        round=0,
+        message=AssistantMessage(text="Looking.", at=1, calls=(CALL,)),
+        usage=Usage(input_tokens=10, output_tokens=1),
+        model="m",
+        is_text_released=True,
+    ),
+    ev.ToolBatchStarted(turn_id=TURN, call_ids=(CALL.call_id,)),
+    ev.ToolResultRecorded(
+        turn_id=TURN,
+        result=ToolResult(
+            call_id=CALL.call_id,
+            text="42",
+            receipt=ToolReceipt(category=OutcomeCategory.SUCCESS, duration_ms=5),
+        ),
+    ),
+    ev.TurnRecorded(
+        turn_id=TURN,
+        message=AssistantMessage(text="It is 42.", at=2),
+        outcome=ev.TurnOutcome.COMPLETED,
+        usage=Usage(input_tokens=30, output_tokens=4),
+        model="m",
+        input_ids=(InputId("i1"),),
+    ),
+    ev.TitleSet(title="The answer", actor="model"),
+    ev.TurnFailed(
+        turn_id=TurnId("t2"),
+        category=ErrorCategory.TIMEOUT,
+        reference="r1",
+        note="Too slow.",
+        input_ids=(InputId("i2"),),
+    ),
+    ev.TurnFailed(
+        turn_id=TurnId("t3"),
+        category=ErrorCategory.INTERRUPTED,
+        reference="r2",
+        note="Stopped.",
+        input_ids=(),
+        is_person_told=False,
+    ),
+    ev.Compacted(
+        kept_from_seq=1, notes="", tokens_before=9, tokens_after=3, trigger="x", kept_messages=2
+    ),
+)
+
+
+def replayed(*events: SessionEvent, context_window: int = 0) -> list[tuple[int, Output]]:
+    """Each output with the seq of its event."""
+    replay = Replay(
+        context_window=context_window,
+        redact=lambda text: text.replace("secret", "[redacted]"),
+    )
+    return [
+        (seq, output_to_proto(output))
+        for seq, event in enumerate(events, 1)
+        for output in replay.feed(
+            Recorded(seq=seq, at=seq, incarnation=1, cause="test", event=event)
+        )
+    ]
+
+
+@pytest.mark.requirement("supervisor.replay")
+def test_a_turn_comes_back_with_its_texts_calls_results_usage_and_end() -> None:
+    found = replayed(*STORY, context_window=1000)
+    assert [(seq, output.type) for seq, output in found] == [
+        (2, "text"),
+        (2, "tool_call"),
+        (2, "usage"),
+        (4, "tool_result"),
+        (5, "text"),
+        (5, "usage"),
+        (5, "turn_completed"),
+        (6, "title"),
+        (7, "error"),
+        (7, "turn_completed"),
+        (8, "turn_completed"),
+        (9, "compaction"),
+    ]
+    by_type = {output.type: output for _, output in found[:7]}
+    assert by_type["tool_call"].arguments == "[redacted]"
+    assert by_type["tool_result"].tool_name == "file_read"
+    assert by_type["text"].round == 1
+    assert by_type["usage"].context_window == 1000
+    assert by_type["turn_completed"].input_ids == ["i1"]
+
+
+def test_text_that_was_not_released_stays_unseen() -> None:
+    hidden = ev.RoundRecorded(
+        turn_id=TURN,
+        round=0,
+        message=AssistantMessage(text="draft", at=1),
+        usage=Usage(),
+        model="m",
+    )
+    assert [output.type for _, output in replayed(hidden)] == ["usage"]
+
+
+@pytest.mark.requirement("supervisor.replay")
+def test_outputs_released_by_a_commit_get_the_seqs_a_replay_gives_them() -> None:
+    rows = tuple((seq, type(event).__name__) for seq, event in enumerate(STORY, 1))
+    expected = replayed(*STORY[:5])
+    outputs = []
+    for _, output in expected:
+        copy = Output()
+        copy.CopyFrom(output)
+        outputs.append(copy)
+    for begin, end in ((0, 3), (3, 4), (4, 7)):
+        part = outputs[begin:end]
+        first, last = expected[begin][0], expected[end - 1][0]
+        number_outputs(part, rows[first - 1 : last])
+    assert [output.seq for output in outputs] == [seq for seq, _ in expected]
+
+
+def test_two_results_of_one_commit_are_numbered_apart_and_notices_not_at_all() -> None:
+    outputs = [Output(type="tool_result"), Output(type="tool_result"), Output(type="notice")]
+    number_outputs(outputs, ((4, "ToolResultRecorded"), (5, "ToolResultRecorded"), (6, "TitleSet")))
+    assert [output.seq for output in outputs] == [4, 5, 0]
