@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import cast
 
 from netclaw.core.authority import Audience, SourceKind
@@ -73,7 +74,7 @@ class SessionRow:
 
     def copy(self) -> SessionRow:
         """A row to work on."""
-        return SessionRow(*[getattr(self, name) for name in _ALL_FIELDS])
+        return SessionRow(*_values_of_all(self))
 
     def set_pending(self, pending: Mapping[str, PendingInput]) -> None:
         """Replace the unconsumed inputs and their totals."""
@@ -88,7 +89,7 @@ class SessionRow:
 
     def columns(self) -> Row:
         """The values of `CHANGING_COLUMNS`."""
-        return tuple([getattr(self, name) for name in CHANGING_COLUMNS])
+        return cast("Row", _values_of_changing(self))
 
     def to_record(self) -> SessionRecord:
         """The row as callers see it."""
@@ -98,6 +99,10 @@ class SessionRow:
 _ALL_FIELDS = tuple(item.name for item in fields(SessionRow))
 COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("starts_held") + 1]
 CHANGING_COLUMNS = COLUMNS[COLUMNS.index("title") :]
+
+# A row is copied for every write, so this is done in one call each.
+_values_of_all = attrgetter(*_ALL_FIELDS)
+_values_of_changing = attrgetter(*CHANGING_COLUMNS)
 
 SELECT_SESSION = f"SELECT {', '.join(COLUMNS)} FROM sessions"  # noqa: S608 names from our own class
 _UPDATE_SESSION = (

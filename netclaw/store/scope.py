@@ -78,6 +78,10 @@ class SessionCache:
         self._rows.pop(key, None)
         self._dirty.pop(key, None)
 
+    def unsaved_keys(self) -> list[str]:
+        """Sessions whose row in the database is behind."""
+        return list(self._dirty)
+
     def flush(self, db: Database) -> None:
         """Write every changed row, once, before the commit."""
         if self._dirty:
@@ -127,6 +131,10 @@ class WriteScope:
         if row is None:
             raise NotFoundError(f'There is no session "{session_id}".')
         return row
+
+    def unsaved_keys(self) -> list[str]:
+        """Sessions that a query over the catalog does not see as they are."""
+        return self._cache.unsaved_keys()
 
     def remove(self, session_id: SessionId) -> None:
         """Forget a session whose rows were deleted."""

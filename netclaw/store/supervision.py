@@ -7,6 +7,7 @@ from typing import cast
 from netclaw.core.ids import SessionId
 from netclaw.ports.journal import CrashHistory, EventDraft, StartPoint
 from netclaw.store.journal import publish_events, read_state
+from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope
 
 
@@ -55,17 +56,12 @@ def set_quarantined(scope: WriteScope, session_id: SessionId, *, is_quarantined:
 
 def held_starts(scope: WriteScope) -> tuple[tuple[SessionId, int], ...]:
     """At boot: count the starts that the last death cut off, forget the count of the others."""
-    found = scope.db.rows(
-        "SELECT key FROM sessions WHERE is_start_open <> 0 OR starts_held <> 0 ORDER BY id"
-    )
     held = []
-    for (key,) in found:
-        session_id = SessionId(cast("str", key))
-        row = scope.session(session_id)
+    for row in _with_starts(scope):
         if row.is_start_open:
             row.starts_held += 1
             row.is_start_open = 0
-            held.append((session_id, row.starts_held))
+            held.append((SessionId(row.key), row.starts_held))
         else:
             row.starts_held = 0
     return tuple(held)
@@ -73,6 +69,15 @@ def held_starts(scope: WriteScope) -> tuple[tuple[SessionId, int], ...]:
 
 def forget_open_starts(scope: WriteScope) -> None:
     """At an orderly stop: a start that is cut off by it is no death of the supervisor."""
-    found = scope.db.rows("SELECT key FROM sessions WHERE is_start_open <> 0")
-    for (key,) in found:
-        scope.session(SessionId(cast("str", key))).is_start_open = 0
+    for row in _with_starts(scope):
+        row.is_start_open = 0
+
+
+def _with_starts(scope: WriteScope) -> list[SessionRow]:
+    """Rows with a start in progress or held, those of this transaction's writes included."""
+    found = scope.db.rows(
+        "SELECT key FROM sessions WHERE is_start_open <> 0 OR starts_held <> 0 ORDER BY id"
+    )
+    keys = dict.fromkeys([cast("str", key) for (key,) in found] + scope.unsaved_keys())
+    rows = [scope.session(SessionId(key)) for key in keys]
+    return [row for row in rows if row.is_start_open or row.starts_held]

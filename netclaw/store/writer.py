@@ -206,7 +206,7 @@ class GroupWriter:
                 continue
             batch, is_open = self._gather(first)
             while batch:
-                batch = self._commit(database, batch)
+                batch = self._commit_or_refuse(database, batch)
                 is_log_used = True
 
     def _gather(self, first: _AnyWrite | None) -> tuple[list[_AnyWrite], bool]:
@@ -238,6 +238,14 @@ class GroupWriter:
         if late:
             self._on_loop(self._deliver, late, [])
         return begun
+
+    def _commit_or_refuse(self, db: Database, batch: list[_AnyWrite]) -> list[_AnyWrite]:
+        try:
+            return self._commit(db, batch)
+        except Exception:
+            logger.exception("the writer failed; the writes at hand are refused")
+            self._refuse(batch, InternalError("The store failed to make this write."))
+            return []
 
     def _commit(self, db: Database, batch: list[_AnyWrite]) -> list[_AnyWrite]:
         """Commit a batch as far as the time allows; return what is left of it."""

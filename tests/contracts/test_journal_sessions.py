@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from netclaw.core.authority import Audience, SourceKind
@@ -238,6 +240,16 @@ async def test_a_start_that_two_deaths_cut_off_is_known(journal_world: World) ->
         assert await world.journal.held_starts() == ((SESSION, held),)
     history = await world.journal.record_crash(SESSION, CRASH, at=1, keep_after=0)
     assert history.starts_held == 2
+
+
+@pytest.mark.requirement("store.held-starts")
+async def test_starts_of_the_same_moment_are_counted(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    answers = await asyncio.gather(world.start(), world.journal.held_starts(), world.start())
+    assert answers[1] == ((SESSION, 1),)
+    await world.die()
+    assert await world.journal.held_starts() == ((SESSION, 2),)
 
 
 @pytest.mark.requirement("store.held-starts")
