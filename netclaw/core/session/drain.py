@@ -53,10 +53,8 @@ def begin(draft: Draft, command: Drain) -> None:
 
 def stop_here(draft: Draft, open_turn: OpenTurn, *, point: str) -> None:
     """Leave the turn open for the next start, tell the person if it cannot go on, and exit."""
-    state, is_restart = (
-        draft.state,
-        draft.runtime.drain is not None and draft.runtime.drain.is_restart,
-    )
+    state, drain = draft.state, draft.runtime.drain
+    is_restart = drain is not None and drain.is_restart
     is_told = not may_resume(state)
     draft.record(
         DrainStopped(

@@ -6,8 +6,6 @@ and is never run again; an open turn goes on under its own id or ends with a not
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.session import drain, passivation, sentences, tool_batch, turn
 from netclaw.core.session.draft import Draft
@@ -48,7 +46,7 @@ def _end(draft: Draft, open_turn: OpenTurn) -> None:
             tool_batch.record_result(draft, open_turn, interrupted(item), name=item.call.name)
     turn.fail(
         draft,
-        replace(open_turn, batch=draft.state.turn.batch if draft.state.turn else ()),
+        open_turn,
         category=ErrorCategory.INTERRUPTED,
         sentence=sentences.with_warning(
             sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched

@@ -105,7 +105,7 @@ def fail(
             reference=reference,
             note=sentence,
             input_ids=consumed,
-            closed_call_ids=open_call_ids(turn),
+            closed_call_ids=open_call_ids(draft.state.turn or turn),
             is_person_told=is_told,
         )
     )
