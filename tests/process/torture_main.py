@@ -26,7 +26,8 @@ def main() -> int:
         toll = asyncio.run(torture(seed=seed, kills=options.kills, sessions=options.sessions))
         print(
             f"  kept every promise: {dict(toll.kills)}, {toll.inputs} inputs, "
-            f"{toll.unconfirmed} unconfirmed, {time.monotonic() - began:.0f} s",
+            f"{toll.unconfirmed} unconfirmed, {toll.released} held starts released, "
+            f"{time.monotonic() - began:.0f} s",
             flush=True,
         )
     return 0
