@@ -53,7 +53,7 @@ async def measure_sandbox(*, runs: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="nc-", dir="/tmp") as folder:
         work = Path(folder) / "work"
         work.mkdir()
-        facts = prove_backends(ToolSettings(), folder=Path(folder))
+        facts = await asyncio.to_thread(prove_backends, ToolSettings())
         runner = SandboxRunner(facts)
         request = ShellRequest(
             argv=("/bin/true",),
