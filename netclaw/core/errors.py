@@ -268,8 +268,15 @@ class RateLimitedError(NetclawError):
     code = ErrorCode.RATE_LIMITED
     default_fix = "Wait a moment, then send the message again."
 
-    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
-        super().__init__(sentence)
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        retry_after_s: float = 0.0,
+        fix: str | None = None,
+        reference: str = "",
+    ) -> None:
+        super().__init__(sentence, fix=fix, reference=reference)
         self.retry_after_s = retry_after_s
 
 
