@@ -25,6 +25,7 @@ from netclaw.supervisor.home_guard import HomeGuard
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.lifecycle import Drain
 from netclaw.supervisor.liveness import Liveness
+from netclaw.supervisor.local_model import LocalModel
 from netclaw.supervisor.manifest import take_manifest
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.sd_notify import ServiceManager
@@ -65,6 +66,7 @@ class DaemonParts:
     redact: Redactor
     generation: int
     sandbox: SandboxFacts
+    local_model: LocalModel
     reload_config: Callable[[], LoadedConfig]
     on_new_config: Callable[[LoadedConfig], None]
 
@@ -97,7 +99,7 @@ class Supervisor:
         self._build(parts)
 
     def _build(self, parts: DaemonParts) -> None:
-        settings = settings_of(parts.config)
+        settings = parts.local_model.apply(settings_of(parts.config))
         home = parts.guard.home
         self.services = Services(
             home=home.root,
@@ -205,6 +207,7 @@ class Supervisor:
             self._servers,
         )
         await self._drain.run(is_restart=is_restart)
+        await self._parts.local_model.close()
         await self._tasks.cancel_all()
         await self.services.store.close()
 
@@ -218,7 +221,7 @@ class Supervisor:
         if needs_restart:
             self.wish(Wish.RESTART)
         else:
-            self.services.settings.current = settings_of(config)
+            self.services.settings.current = self._parts.local_model.apply(settings_of(config))
             self._parts.on_new_config(config)
         return ReloadOutcome(is_changed=True, is_restarting=needs_restart)
 

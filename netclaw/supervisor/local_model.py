@@ -19,6 +19,7 @@ from netclaw.core.errors import NoModelError
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.linux.pidfd import WatchedProcess
 from netclaw.models.local import LocalServer, at_endpoint
+from netclaw.supervisor.settings import Settings
 from netclaw.supervisor.spawn.exec_start import start_program
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
 
@@ -93,8 +94,7 @@ def keep_local_model(
 ) -> LocalModelKeeper | None:
     """Start what the roles need; None when no role names a local model.
 
-    Raises `NoModelError` when the model file or the engine is missing: the daemon then runs
-    degraded and says this sentence.
+    Raises `NoModelError` when the model file or the engine is missing.
     """
     models = (settings.main_model, settings.fallback_model, settings.compaction_model)
     local = [m for m in models if m is not None and m.provider_type is ProviderType.LOCAL]
@@ -114,6 +114,37 @@ def keep_local_model(
         context_tokens=local[0].context_window,
     )
     return LocalModelKeeper(server, spawner, output=home / "logs" / "local-model.log")
+
+
+class LocalModel:
+    """The embedded model as the daemon's configuration sees it: served, absent or unusable."""
+
+    def __init__(self, keeper: LocalModelKeeper | None, fault: str = "") -> None:
+        self._keeper = keeper
+        self._fault = fault
+
+    @classmethod
+    def start(cls, settings: SessionSettings, home: Path, spawner: LocalSpawner) -> LocalModel:
+        """Serve what the roles need; a model that cannot be served degrades the daemon."""
+        try:
+            return cls(keep_local_model(settings, home, spawner))
+        except NoModelError as error:
+            _log.error("the local model cannot be served: %s", error.sentence)
+            return cls(None, f"{error.sentence} {error.fix}")
+
+    def apply(self, settings: Settings) -> Settings:
+        """The same settings with the endpoint filled in, or degraded with the reason."""
+        if self._fault:
+            session = replace(settings.session, main_model=None)
+            return replace(settings, session=session, degraded_reason=self._fault)
+        if self._keeper is None:
+            return settings
+        return replace(settings, session=self._keeper.resolve(settings.session))
+
+    async def close(self) -> None:
+        """End the server, if one runs."""
+        if self._keeper is not None:
+            await self._keeper.close()
 
 
 def model_file(model_id: str, home: Path) -> Path:

@@ -33,6 +33,7 @@ from netclaw.sandbox.probe import prove_backends
 from netclaw.store.store import SqliteJournalStore
 from netclaw.supervisor.daemon import DaemonParts, Supervisor, Wish, fault_of
 from netclaw.supervisor.home_guard import HomeGuard
+from netclaw.supervisor.local_model import LocalModel
 from netclaw.supervisor.spawn import make_spawner
 from netclaw.supervisor.spawn.local_spawner import stop_leftovers
 
@@ -149,6 +150,7 @@ async def _serve(
                 redact=redact,
                 generation=ticket.generation,
                 sandbox=sandbox,
+                local_model=LocalModel.start(config.session, guard.home.root, spawner),
                 reload_config=lambda: load_config(guard.home),
                 on_new_config=lambda new: _apply_live(new, logs),
             )
