@@ -112,6 +112,7 @@ class _Call:
         self._wants_cgroup = facts.limits == "cgroup"
         self._root: ProcessHandle | None = None
         self._cgroup: limits.Cgroup | None = None
+        self._holding: asyncio.Future[None] | None = None
         self._info = b""
         self._has_run = False
         self._is_gone = False
@@ -121,7 +122,8 @@ class _Call:
         """Everything up to the end of the command; the tree may be alive when it returns."""
         root = await self._identify()
         if self._wants_cgroup:
-            await asyncio.to_thread(self._hold, root.pid)
+            self._holding = asyncio.ensure_future(asyncio.to_thread(self._hold, root.pid))
+            await asyncio.shield(self._holding)
         await on_started(root.pid, root.ticks)
         await self._await_gate()
         self._prepare_command(root.pid)
@@ -212,6 +214,8 @@ class _Call:
             await self._let_go_of_cgroup()
 
     async def _let_go_of_cgroup(self) -> None:
+        if self._holding is not None:
+            await self._holding  # a thread cannot be cancelled: it may still be making it
         if self._cgroup is None:
             return
         if self._cgroup.exceeded() is ShellEnd.MEMORY:
