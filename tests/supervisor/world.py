@@ -22,7 +22,6 @@ from netclaw.observe.redact import Redactor
 from netclaw.supervisor.daemon import DaemonParts, Supervisor, Wish
 from netclaw.supervisor.home_guard import HomeGuard
 from netclaw.supervisor.local_model import LocalModel
-from netclaw.supervisor.local_model import LocalModel
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_journal import MemoryJournal
 from netclaw.wire.sandbox_facts import UNKNOWN
@@ -86,7 +85,6 @@ class InProcess:
                 redact=Redactor(self.config.redactions),
                 generation=self.generation,
                 sandbox=UNKNOWN,
-                local_model=LocalModel(None),
                 local_model=LocalModel(None),
                 reload_config=lambda: self.next_config(),
                 on_new_config=lambda _config: None,
