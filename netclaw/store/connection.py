@@ -112,6 +112,10 @@ class Database:
         """The integer that a query of one row and column answers."""
         return cast("int", self.rows(sql, bindings)[0][0])
 
+    def last_row_id(self) -> int:
+        """The rowid of the last row inserted."""
+        return self._connection.last_insert_rowid()
+
     def roll_back(self) -> None:
         """Leave the open transaction, if SQLite has not left it by itself already."""
         if self._connection.in_transaction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import cast
 
@@ -10,6 +9,7 @@ from netclaw.core.errors import NetclawError, QueueFullError
 from netclaw.core.ids import InputId, SessionId, TurnId
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
+from netclaw.store import outbox
 from netclaw.store.connection import Database, Row
 from netclaw.store.journal import publish_events
 from netclaw.store.projections import WAITING
@@ -127,32 +127,13 @@ def ledger(db: Database, session_id: SessionId, *, limit: int) -> tuple[LedgerEn
         " FROM inputs WHERE session = ? ORDER BY seq DESC LIMIT ?",
         (session, limit),
     )
-    deliveries: dict[str, tuple[LedgerDelivery, ...]] = {}
-    for turn in {cast("str", values[6]) for values in inputs if values[6] is not None}:
-        _add_deliveries(db, session, turn, deliveries)
-    return tuple(_entry(values, deliveries) for values in reversed(inputs))
-
-
-def _add_deliveries(
-    db: Database, session: int, turn: str, deliveries: dict[str, tuple[LedgerDelivery, ...]]
-) -> None:
-    replies = db.rows(
-        "SELECT input_ids, channel, state, attempts, external_id FROM outbox"
-        " WHERE session = ? AND turn = ? ORDER BY id",
-        (session, turn),
+    return tuple(
+        _entry(values, outbox.deliveries(db, session, cast("str", values[0])))
+        for values in reversed(inputs)
     )
-    for input_ids, channel, state, attempts, external_id in replies:
-        delivery = LedgerDelivery(
-            channel=cast("str", channel),
-            state=cast("str", state),
-            attempts=cast("int", attempts),
-            external_id=cast("str", external_id),
-        )
-        for input_id in json.loads(cast("str", input_ids)):
-            deliveries[input_id] = (*deliveries.get(input_id, ()), delivery)
 
 
-def _entry(values: Row, deliveries: dict[str, tuple[LedgerDelivery, ...]]) -> LedgerEntry:
+def _entry(values: Row, deliveries: tuple[LedgerDelivery, ...]) -> LedgerEntry:
     input_id, seq, source, source_message_id, received_at, admitted_at, turn, outcome = values
     return LedgerEntry(
         input_id=InputId(cast("str", input_id)),
@@ -163,5 +144,5 @@ def _entry(values: Row, deliveries: dict[str, tuple[LedgerDelivery, ...]]) -> Le
         admitted_at=cast("int", admitted_at),
         turn_id=None if turn is None else TurnId(cast("str", turn)),
         outcome=cast("str", outcome),
-        deliveries=deliveries.get(cast("str", input_id), ()),
+        deliveries=deliveries,
     )

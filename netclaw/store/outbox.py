@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import cast
 
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import OutboxItem
-from netclaw.store.connection import Row, Value
+from netclaw.ports.journal import LedgerDelivery, OutboxItem
+from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope
 
@@ -35,22 +34,42 @@ ORDER BY o.id LIMIT ?
 
 def enqueue(scope: WriteScope, row: SessionRow, replies: tuple[OutboxRow, ...], *, at: int) -> None:
     """Store replies in the transaction of the turn that made them (decision 7)."""
-    bindings: list[tuple[Value, ...]] = [
-        (
-            row.id,
-            reply.target.channel.value,
-            reply.target.address,
-            reply.turn_id,
-            json.dumps(reply.input_ids),
-            reply.text,
-            at,
+    for reply in replies:
+        scope.db.run(
+            "INSERT INTO outbox (session, channel, address, turn, text, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                row.id,
+                reply.target.channel.value,
+                reply.target.address,
+                reply.turn_id,
+                reply.text,
+                at,
+            ),
         )
-        for reply in replies
-    ]
-    scope.db.run_many(
-        "INSERT INTO outbox (session, channel, address, turn, input_ids, text, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        bindings,
+        reply_id = scope.db.last_row_id()
+        scope.db.run_many(
+            "INSERT OR IGNORE INTO outbox_inputs (session, input_id, reply) VALUES (?, ?, ?)",
+            [(row.id, input_id, reply_id) for input_id in reply.input_ids],
+        )
+
+
+def deliveries(db: Database, session: int, input_id: str) -> tuple[LedgerDelivery, ...]:
+    """The replies that answer an input, oldest first."""
+    found = db.rows(
+        "SELECT o.channel, o.state, o.attempts, o.external_id"
+        " FROM outbox_inputs AS i JOIN outbox AS o ON o.id = i.reply"
+        " WHERE i.session = ? AND i.input_id = ? ORDER BY o.id",
+        (session, input_id),
+    )
+    return tuple(
+        LedgerDelivery(
+            channel=cast("str", channel),
+            state=cast("str", state),
+            attempts=cast("int", attempts),
+            external_id=cast("str", external_id),
+        )
+        for channel, state, attempts, external_id in found
     )
 
 

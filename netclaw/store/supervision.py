@@ -75,9 +75,8 @@ def forget_open_starts(scope: WriteScope) -> None:
 
 def _with_starts(scope: WriteScope) -> list[SessionRow]:
     """Rows with a start in progress or held, those of this transaction's writes included."""
-    found = scope.db.rows(
-        "SELECT key FROM sessions WHERE is_start_open <> 0 OR starts_held <> 0 ORDER BY id"
-    )
+    found = scope.db.rows("SELECT key FROM sessions WHERE is_start_open <> 0 OR starts_held <> 0")
     keys = dict.fromkeys([cast("str", key) for (key,) in found] + scope.unsaved_keys())
     rows = [scope.session(SessionId(key)) for key in keys]
+    rows.sort(key=lambda row: row.id)
     return [row for row in rows if row.is_start_open or row.starts_held]

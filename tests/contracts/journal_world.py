@@ -86,21 +86,23 @@ class World(abc.ABC):
             for row in commit.rows
         ]
 
+    def new_session(self, session_id: SessionId, *, parent: SessionId | None = None) -> NewSession:
+        """A session to make."""
+        return NewSession(
+            session_id=session_id,
+            kind=SessionKind.MAIN if parent is None else SessionKind.CHILD,
+            channel=SourceKind.SLACK,
+            audience=Audience.TEAM,
+            storage_root=f"/home/x/{session_id}",
+            at=self.clock.now_ms(),
+            parent=parent,
+        )
+
     async def create(
         self, session_id: SessionId = SESSION, *, parent: SessionId | None = None
     ) -> tuple[SessionRecord, bool]:
         """Make a session."""
-        return await self.journal.create_session(
-            NewSession(
-                session_id=session_id,
-                kind=SessionKind.MAIN if parent is None else SessionKind.CHILD,
-                channel=SourceKind.SLACK,
-                audience=Audience.TEAM,
-                storage_root=f"/home/x/{session_id}",
-                at=self.clock.now_ms(),
-                parent=parent,
-            )
-        )
+        return await self.journal.create_session(self.new_session(session_id, parent=parent))
 
     def input_request(
         self,

@@ -230,4 +230,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "After kill -9 of the writer at any point everything acknowledged is there and the "
         "file is sound.",
     ),
+    Requirement(
+        "store.twins-agree",
+        "architecture section 6",
+        "The in-memory journal answers every call as the real store does.",
+    ),
 )

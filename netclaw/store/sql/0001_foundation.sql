@@ -126,7 +126,6 @@ CREATE TABLE outbox (
     channel         TEXT    NOT NULL,
     address         TEXT    NOT NULL,
     turn            TEXT    NOT NULL,
-    input_ids       TEXT    NOT NULL,
     text            TEXT    NOT NULL,
     created_at      INTEGER NOT NULL,
     state           TEXT    NOT NULL DEFAULT 'waiting',
@@ -138,7 +137,15 @@ CREATE TABLE outbox (
 ) STRICT;
 
 CREATE INDEX outbox_open ON outbox (channel, address, id) WHERE state IN ('waiting', 'claimed');
-CREATE INDEX outbox_turn ON outbox (session, turn);
+CREATE INDEX outbox_session ON outbox (session);
+
+-- Which inputs a reply answers.
+CREATE TABLE outbox_inputs (
+    session  INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    input_id TEXT    NOT NULL,
+    reply    INTEGER NOT NULL,
+    PRIMARY KEY (session, input_id, reply)
+) STRICT, WITHOUT ROWID;
 
 -- Where a thread of a channel belongs, the route of its replies and how far it has been read.
 CREATE TABLE bindings (

@@ -1,0 +1,271 @@
+"""The twin and the real store, told the same random story, answer the same at every step."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netclaw.core.authority import DeliveryTarget, SourceKind
+from netclaw.core.errors import HeadMovedError, NetclawError
+from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
+from netclaw.core.session.events import (
+    AnswerAdmitted,
+    Compacted,
+    CrashRecorded,
+    InputJoined,
+    OutboxRow,
+    OutputStarted,
+    Passivated,
+    SessionEvent,
+    TitleSet,
+    ToolBatchStarted,
+)
+from netclaw.ports.journal import AdmitRequest, AppendRequest, JournalStore, SnapshotDraft
+from netclaw.wire.journal_codec import encode_event
+from tests.contracts.journal_world import (
+    MemoryWorld,
+    SqliteWorld,
+    World,
+    failed,
+    recorded,
+    started,
+)
+
+STEPS = 250
+SESSIONS = tuple(SessionId(name) for name in ("cli/a", "cli/b", "slack/C1/1"))
+TARGETS = tuple(DeliveryTarget(channel=SourceKind.SLACK, address=name) for name in ("1", "2"))
+
+Call = Callable[[JournalStore], Awaitable[object]]
+
+
+class Story:
+    """Makes random calls; it follows the store's answers only to choose likely values."""
+
+    def __init__(self, seed: int, world: World) -> None:
+        self.chance = random.Random(seed)
+        self.world = world
+        self.inputs: list[InputId] = []
+        self.incarnations = dict.fromkeys(SESSIONS, 0)
+        self.heads = dict.fromkeys(SESSIONS, 0)
+        self.past: list[AppendRequest] = []
+
+    def calls(self) -> Sequence[Call]:
+        """A few calls to make at once."""
+        return [self.call() for _ in range(self.chance.choice([1, 1, 1, 2, 4]))]
+
+    def call(self) -> Call:
+        """One call."""
+        session_id = self.chance.choice(SESSIONS)
+        weighted: list[tuple[int, Callable[[SessionId], Call]]] = [
+            (3, self.create),
+            (8, self.admit),
+            (2, self.admit_many),
+            (4, self.begin),
+            (12, self.append),
+            (2, self.repeat),
+            (3, self.append_own),
+            (4, self.supervise),
+            (1, self.end_life),
+            (4, self.outbox),
+        ]
+        makers = [maker for weight, maker in weighted for _ in range(weight)]
+        return self.chance.choice(makers)(session_id)
+
+    def create(self, session_id: SessionId) -> Call:
+        new = self.world.new_session(session_id)
+        return lambda journal: journal.create_session(new)
+
+    def request(self, session_id: SessionId) -> AdmitRequest:
+        message = self.chance.choice([None, f"m{self.chance.randrange(30)}"])
+        text = "é" * self.chance.choice([1, 20, 150])
+        request = self.world.input_request(text, message=message, session_id=session_id)
+        self.inputs.append(request.input_id)
+        return request
+
+    def admit(self, session_id: SessionId) -> Call:
+        request = self.request(session_id)
+        return lambda journal: journal.admit(request)
+
+    def admit_many(self, session_id: SessionId) -> Call:
+        requests = [self.request(session_id), self.request(self.chance.choice(SESSIONS))]
+        return lambda journal: journal.admit_many(requests)
+
+    def begin(self, session_id: SessionId) -> Call:
+        at = self.world.clock.now_ms()
+        if self.chance.random() < 0.4:
+            return lambda journal: journal.finish_start(session_id)
+        return lambda journal: journal.begin_incarnation(session_id, at=at)
+
+    def event(self) -> SessionEvent:
+        turn = f"t{self.chance.randrange(4)}"
+        some = tuple(self.chance.sample(self.inputs, min(2, len(self.inputs))))
+        call = CallId(f"c{self.chance.randrange(2)}")
+        events: list[SessionEvent] = [
+            started(turn, *some),
+            InputJoined(turn_id=TurnId(turn), input_ids=some),
+            recorded(turn, *some),
+            failed(turn, *some),
+            TitleSet(title=turn, actor="model"),
+            OutputStarted(turn_id=TurnId(turn), round=0),
+            ToolBatchStarted(turn_id=TurnId(turn), call_ids=(call,)),
+            Passivated(snapshot_seq=1),
+            AnswerAdmitted(call_id=call, option="once", answerer="x"),
+            Compacted(kept_from_seq=1, notes="", tokens_before=1, tokens_after=1, trigger="t"),
+        ]
+        return self.chance.choice(events)
+
+    def append(self, session_id: SessionId) -> Call:
+        turn = TurnId(f"t{self.chance.randrange(4)}")
+        replies = tuple(
+            OutboxRow(
+                target=self.chance.choice(TARGETS),
+                text=str(number),
+                turn_id=turn,
+                input_ids=tuple(self.inputs[-2:]),
+            )
+            for number in range(self.chance.choice([0, 0, 1, 2]))
+        )
+        snapshot = SnapshotDraft(
+            codec="json/1",
+            payload=self.world.ids().encode(),
+            is_mandatory=self.chance.random() < 0.5,
+        )
+        request = AppendRequest(
+            session_id=session_id,
+            append_id=AppendId(self.world.ids()),
+            incarnation=self.incarnations[session_id] - (self.chance.random() < 0.1),
+            expected_head=self.heads[session_id] - self.chance.choice([0, 0, 0, 0, 1, -1]),
+            events=tuple(
+                encode_event(self.event()) for _ in range(self.chance.choice([1, 1, 2, 3]))
+            ),
+            at=self.world.clock.now_ms(),
+            cause="story",
+            outbox=replies,
+            snapshot=self.chance.choice([None, None, snapshot]),
+        )
+        self.past.append(request)
+        return lambda journal: journal.append(request)
+
+    def repeat(self, session_id: SessionId) -> Call:
+        if not self.past:
+            return self.append(session_id)
+        request = self.chance.choice(self.past[-3:])
+        return lambda journal: journal.append(request)
+
+    def append_own(self, session_id: SessionId) -> Call:
+        event = self.event()
+        if isinstance(event, Passivated | Compacted):
+            event = TitleSet(title="own", actor="supervisor")
+        drafts = (encode_event(event),)
+        is_fencing = self.chance.random() < 0.3
+        at = self.world.clock.now_ms()
+        return lambda journal: journal.append_own(
+            session_id, drafts, at=at, raise_incarnation=is_fencing
+        )
+
+    def supervise(self, session_id: SessionId) -> Call:
+        at = self.world.clock.now_ms()
+        crash = encode_event(CrashRecorded(exit_status=1, turn_id=None, attempt=1))
+        is_quarantined = self.chance.random() < 0.5
+        ways: list[Call] = [
+            lambda journal: journal.record_crash(session_id, crash, at=at, keep_after=at - 20_000),
+            lambda journal: journal.set_quarantined(session_id, is_quarantined=is_quarantined),
+            lambda journal: journal.held_starts(),
+            lambda journal: journal.probe_write(),
+        ]
+        return self.chance.choice(ways)
+
+    def end_life(self, session_id: SessionId) -> Call:
+        at = self.world.clock.now_ms()
+        if self.chance.random() < 0.3:
+            return lambda journal: journal.delete_session(session_id)
+        return lambda journal: journal.reset_session(session_id, at=at)
+
+    def outbox(self, session_id: SessionId) -> Call:
+        del session_id
+        claimant = self.chance.choice(["g1", "g1", "g2"])
+        at = self.world.clock.now_ms()
+        if self.chance.random() < 0.5:
+            return lambda journal: journal.claim_outbox("slack", limit=2, claimant=claimant, at=at)
+        row_id = self.chance.randrange(1, 20)
+        failure = self.chance.choice(["", "no"])
+        again_at = self.chance.choice([0, at + 1000])
+        return lambda journal: journal.confirm_outbox(
+            row_id,
+            claimant=claimant,
+            external_id="x",
+            failure=failure,
+            next_attempt_at=again_at,
+        )
+
+    async def look(self) -> None:
+        """See where the sessions stand."""
+        for session_id in SESSIONS:
+            record = await self.world.journal.get_session(session_id)
+            self.incarnations[session_id] = record.incarnation if record else 0
+            self.heads[session_id] = record.head if record else 0
+
+
+async def answers(journal: JournalStore, calls: Sequence[Call]) -> list[object]:
+    """What calls made at once answer, errors by their code."""
+    found = await asyncio.gather(*[call(journal) for call in calls], return_exceptions=True)
+    return [comparable(answer) for answer in found]
+
+
+def comparable(answer: object) -> object:
+    """An answer without what may differ: the words of an error."""
+    if isinstance(answer, HeadMovedError):
+        return answer.code, answer.head
+    if isinstance(answer, NetclawError):
+        return answer.code
+    if isinstance(answer, BaseException):
+        raise answer
+    if isinstance(answer, tuple):
+        return tuple(comparable(part) for part in answer)
+    return answer
+
+
+async def everything(world: World) -> list[object]:
+    """All that can be read."""
+    journal = world.journal
+    found: list[object] = [
+        await journal.list_sessions(limit=100),
+        set(await journal.runnable_sessions()),
+        replace(await journal.counts(), database_bytes=0),
+        world.published,
+    ]
+    for session_id in SESSIONS:
+        found += [
+            await journal.read_journal(session_id, since=0, limit=10_000),
+            await journal.read_state(session_id),
+            await journal.ledger(session_id, limit=10_000),
+            await journal.has_runnable_work(session_id),
+        ]
+    return found
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.requirement("store.twins-agree")
+async def test_the_twin_and_the_store_tell_one_story(tmp_path: Path, seed: int) -> None:
+    real, twin = SqliteWorld(tmp_path / "netclaw.db"), MemoryWorld()
+    twin.clock = real.clock
+    await real.open()
+    await twin.open()
+    story = Story(seed, real)
+    for step in range(STEPS):
+        real.clock.advance(story.chance.choice([0.0, 0.5, 7.0]))
+        await story.look()
+        calls = story.calls()
+        assert await answers(twin.journal, calls) == await answers(real.journal, calls), step
+        if step % 25 == 24:
+            assert await everything(twin) == await everything(real), step
+            end = story.chance.choice(["stop", "die", ""])
+            if end:
+                await asyncio.gather(getattr(real, end)(), getattr(twin, end)())
+    assert await real.journal.check_integrity(is_full=True) is None
+    await real.close()
