@@ -16,6 +16,10 @@ Handler = Callable[..., int | None]
 """A command's work: takes the App and its parameters; returns the exit code, None for 0."""
 
 
+class ReaderLeftError(Exception):
+    """Nobody reads standard output any more; click would turn the plain error into exit code 1."""
+
+
 class Command(click.Command):
     """A command with `--json`, examples in its help, and an App as its first argument."""
 
@@ -52,7 +56,10 @@ def command(
             app = context.find_object(App) or App()
             app.is_json = app.is_json or is_json
             app.command = command_words(context)
-            code = handler(app, **parameters)
+            try:
+                code = handler(app, **parameters)
+            except BrokenPipeError:
+                raise ReaderLeftError from None
             if code:
                 context.exit(code)
 

@@ -10,7 +10,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from netclaw.cli.app import App
-from netclaw.cli.command import command_words
+from netclaw.cli.command import ReaderLeftError, command_words
 from netclaw.cli.failure import (
     EXIT_FAILURE,
     EXIT_INTERRUPTED,
@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     except NetclawError as error:
         report(app, error)
         return EXIT_USAGE if not app.command else EXIT_FAILURE
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeftError):
         return EXIT_OK  # the reader has seen enough
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
