@@ -12,7 +12,7 @@ import asyncio
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.ports.journal import SessionRecord
-from netclaw.supervisor.fanout import SessionHub, Subscriber, encode
+from netclaw.supervisor.fanout import QUEUE_LIMIT_BYTES, SessionHub, Subscriber, encode
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
@@ -42,7 +42,7 @@ class Attachments:
         slot = self._router.slot(record.session_id)
         is_replay = request.HasField("after_seq")
         after = min(request.after_seq, record.head) if is_replay else record.head
-        subscriber = Subscriber(request.filter, seq=after)
+        subscriber = Subscriber(request.filter, seq=after, limit=QUEUE_LIMIT_BYTES)
         if is_replay:
             subscriber.hold()
         slot.hub.head = max(slot.hub.head, record.head)

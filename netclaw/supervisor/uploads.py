@@ -52,12 +52,17 @@ class Uploads:
         place = Path(storage.staging) / upload_id
         try:
             size = await self._write(place, first, stream)
+            facts = json.dumps({"name": name, "media_type": media_type})
+            await asyncio.to_thread(_facts_of(place).write_text, facts, encoding="utf-8")
+            # A sender that went away looks at first like one that has sent all.
+            await asyncio.sleep(0)
         except OSError as error:
+            _remove(place)
             raise _storage_error(error) from None
-        media = MediaRef(upload_id=upload_id, media_type=media_type, size_bytes=size, name=name)
-        facts = json.dumps({"name": name, "media_type": media_type})
-        await asyncio.to_thread(_facts_of(place).write_text, facts, encoding="utf-8")
-        return media
+        except BaseException:
+            _remove(place)
+            raise
+        return MediaRef(upload_id=upload_id, media_type=media_type, size_bytes=size, name=name)
 
     async def find(
         self, storage: SessionStorage, wanted: Iterable[common_pb2.MediaRef]
@@ -73,7 +78,6 @@ class Uploads:
     async def _write(self, place: Path, first: UploadChunk, stream: RpcStream) -> int:
         file = await asyncio.to_thread(_create, place)
         size = 0
-        is_whole = False
         try:
             chunk: UploadChunk | None = first
             while chunk is not None:
@@ -81,9 +85,8 @@ class Uploads:
                 _check_sizes(len(chunk.data), size)
                 await asyncio.to_thread(file.write, chunk.data)
                 chunk = await stream.read()
-            is_whole = True
         finally:
-            await asyncio.to_thread(_finish, file, place, is_whole)
+            file.close()
         return size
 
 
@@ -106,13 +109,10 @@ def _private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _finish(file: BinaryIO, place: Path, is_whole: bool) -> None:
-    try:
-        file.close()
-    finally:
-        if not is_whole:
-            with contextlib.suppress(FileNotFoundError):
-                place.unlink()
+def _remove(place: Path) -> None:
+    for path in (place, _facts_of(place)):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _facts_of(place: Path) -> Path:

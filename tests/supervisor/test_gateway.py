@@ -22,6 +22,7 @@ from netclaw.core.errors import (
     UnauthenticatedError,
 )
 from netclaw.core.exit_codes import ExitCode
+from netclaw.core.ids import SessionId
 from netclaw.core.settings import DaemonSettings
 from netclaw.wire.errors import from_rpc_error
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
@@ -47,7 +48,7 @@ async def test_a_message_is_durable_when_it_is_acknowledged_even_if_nothing_star
     world.spawner.failures = [InternalError("no process today")] * 100
     sent = await world.send("hello", "hi", source_message_id="m1")
     rows = await world.store.read_journal(
-        world.supervisor.router.slot("hello").session_id,  # type: ignore[arg-type]
+        SessionId("hello"),
         since=0,
         limit=10,
     )
@@ -153,10 +154,16 @@ async def test_names_and_cli_ids_are_created_once(world: InProcess) -> None:
     strict = gateway_pb2.EnsureSessionRequest(session_id="other", must_exist=True)
     error = await refused(world.gateway.EnsureSession(strict, metadata=world.metadata))
     assert isinstance(error, NotFoundError)
-    listed = await world.gateway.ListSessions(
-        gateway_pb2.ListSessionsRequest(limit=2), metadata=world.metadata
-    )
-    assert [row.id for row in listed.sessions] == ["Notes", "cli/abcdefghij"]
+    every = {"cli/abcdefghij", minted.session_id, "Notes", "notes"}
+    found: list[str] = []
+    while len(found) < len(every):
+        page = await world.gateway.ListSessions(
+            gateway_pb2.ListSessionsRequest(limit=2, after_id=found[-1] if found else ""),
+            metadata=world.metadata,
+        )
+        assert len(page.sessions) == 2
+        found.extend(row.id for row in page.sessions)
+    assert found == sorted(every)
 
 
 @pytest.mark.requirement("supervisor.tokens")

@@ -93,7 +93,13 @@ class InProcess:
         await self.supervisor.start()
         self.serving: asyncio.Task[Wish] | None = asyncio.create_task(self.supervisor.serve())
         self.channel = grpc.aio.insecure_channel(
-            f"unix:{self.home.socket}", options=[("grpc.use_local_subchannel_pool", 1)]
+            f"unix:{self.home.socket}",
+            options=[
+                ("grpc.use_local_subchannel_pool", 1),
+                # A client that does not read holds little back for itself.
+                ("grpc.http2.bdp_probe", 0),
+                ("grpc.http2.lookahead_bytes", 65_536),
+            ],
         )
         token = self.home.operator_token.read_text()
         self.metadata: Metadata = (("authorization", f"Bearer {token}"),)
