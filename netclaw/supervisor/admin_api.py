@@ -26,7 +26,7 @@ from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
-from netclaw.supervisor.slot import Slot, SlotState
+from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.v1 import admin_pb2 as pb
@@ -190,7 +190,7 @@ class Admin:
             uptime_s=self._monotonic() - self._began,
             version=__version__,
             live_sessions=sum(1 for slot in self._router.slots if slot.pid),
-            quarantined_sessions=counts.quarantined,
+            quarantined_sessions=counts.quarantined + self._held(),
             sandbox_backend=sandbox.backend.value if sandbox.backend is not None else "",
             sandbox_limits=sandbox.limits,
             sandbox_why=sandbox.why,
@@ -239,6 +239,10 @@ class Admin:
         row = session_row(record, slot)
         self._router.release(slot)
         return row
+
+    def _held(self) -> int:
+        """Sessions held for their deadly starts; the database knows the quarantined ones."""
+        return sum(1 for slot in self._router.slots if slot.hold is Hold.START_KILLS_DAEMON)
 
     def _drain_command(self, *, is_restart: bool) -> HostCommand:
         return HostCommand(

@@ -172,7 +172,12 @@ class Gateway(GatewayReads):
     # Admission ----------------------------------------------------------------------------
 
     async def _admit(self, request: AdmitRequest) -> pb.SendUserMessageResponse:
-        return self._admitted(request.session_id, await self._services.store.admit(request))
+        try:
+            admission = await self._services.store.admit(request)
+        except StorageError as error:
+            self._services.health.note(error)
+            raise
+        return self._admitted(request.session_id, admission)
 
     def _admitted(self, session_id: SessionId, admission: Admission) -> pb.SendUserMessageResponse:
         """Answer for what is durable; its session was woken by the commit itself."""
@@ -198,6 +203,7 @@ class Gateway(GatewayReads):
         try:
             admitted = iter(await self._services.store.admit_many(requests) if requests else ())
         except StorageError as error:
+            self._services.health.note(error)
             admitted = repeat(error, len(requests))
         for request in prepared:
             outcome = next(admitted) if isinstance(request, AdmitRequest) else request

@@ -143,12 +143,18 @@ class Keeper:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ended.cancel()
-        if not live.ready.done() or live.ready.cancelled():
+        if live.ready.done():
+            slot.state = SlotState.LIVE
+        # Ready or dead, but we survived it: this start is no longer in progress.
+        self._services.tasks.start(self._finish_start(slot), name="finish of a start")
+
+    async def _finish_start(self, slot: Slot) -> None:
+        try:
+            await self._services.store.finish_start(slot.session_id)
+        except NotFoundError:
             return
-        slot.state = SlotState.LIVE
-        self._services.tasks.start(
-            self._services.store.finish_start(slot.session_id), name="finish of a start"
-        )
+        except StorageError as error:
+            self._services.health.note(error)
 
     async def _bury(self, live: LiveSession) -> None:
         """Return when nothing the process started is alive (decision 82)."""

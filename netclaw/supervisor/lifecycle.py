@@ -57,6 +57,7 @@ class Drain:
         """
         self._keeper.is_draining = True
         self._gateway.stop_notice = RESTART_NOTICE if is_restart else STOP_NOTICE
+        await self._servers.say_draining()
         slots = list(self._router.slots)
         write_manifest(
             self._services.home / "run", (slot.session_id for slot in slots if _is_active(slot))

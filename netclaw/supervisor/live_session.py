@@ -100,7 +100,7 @@ class LiveSession:
         """When it last did something for somebody; decides who passivates first."""
         self.failing_sentence = ""
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Resolved when it left Recovering; cancelled if it ended before."""
+        """Resolved when it left Recovering."""
         self.buried = asyncio.Event()
         """Set when the process and everything it left behind are gone."""
         self._store = store

@@ -132,6 +132,7 @@ async def _serve(
     """Open what the daemon needs, run it, close it."""
     spawner = make_spawner()
     kill_leftovers(str(guard.home.root))
+    store: SqliteJournalStore | None = None
     try:
         # The proof runs real commands, so it takes the time that the database needs anyway.
         proving = asyncio.create_task(
@@ -159,6 +160,8 @@ async def _serve(
         await supervisor.start()
     except BaseException:
         await spawner.close()
+        if store is not None:
+            await store.close()
         raise
     # What exists now lives as long as the daemon: a collection need not look at it again.
     gc.collect()

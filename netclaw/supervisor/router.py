@@ -84,13 +84,26 @@ class Router:
     def on_commits(self, commits: Sequence[Commit]) -> None:
         """Receive what one transaction committed (the store's listener)."""
         for commit in commits:
-            slot = self._slots.get(commit.session_id)
-            if slot is not None:
-                slot.on_commit(commit)
-            if commit.append_id is None:
-                urgency = URGENCY_OF.get(commit.rows[-1].type)
-                if urgency is not None:
-                    self.wake(commit.session_id, urgency=urgency)
+            try:
+                self._on_commit(commit)
+            except Exception:  # noqa: BLE001 - one session's fault must not reach another
+                _log.exception("a commit of session %s was not handled", commit.session_id)
+                self._cut_off(commit.session_id)
+
+    def _on_commit(self, commit: Commit) -> None:
+        slot = self._slots.get(commit.session_id)
+        if slot is not None:
+            slot.on_commit(commit)
+        if commit.append_id is None:
+            urgency = URGENCY_OF.get(commit.rows[-1].type)
+            if urgency is not None:
+                self.wake(commit.session_id, urgency=urgency)
+
+    def _cut_off(self, session_id: SessionId) -> None:
+        """A process that missed a commit must not go on; the next one starts from the journal."""
+        slot = self._slots.get(session_id)
+        if slot is not None and slot.live is not None:
+            slot.live.close_stream()
 
     def note_record(self, record: SessionRecord) -> None:
         """Remember a quarantine that the database knows of."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -36,6 +36,7 @@ class Servers:
         self._public_socket = public_socket
         self._host_socket = host_socket
         self._public: grpc.aio.Server | None = None
+        self._health: Health | None = None
         self._host: grpc.aio.Server | None = None
 
     async def serve_host(self, host: SessionHost) -> None:
@@ -57,10 +58,15 @@ class Servers:
                 service_handler(admin_service, admin, by_token(tokens, is_operator_only=True)),
             )
         )
-        await _add_health(server)
+        self._health = await _add_health(server)
         _add_reflection(server, tokens, (gateway_service.full_name, admin_service.full_name))
         self._public = server
         await _listen(server, self._public_socket)
+
+    async def say_draining(self) -> None:
+        """Tell health probes that new traffic belongs elsewhere, or later."""
+        if self._health is not None:
+            await self._health.enter_graceful_shutdown()
 
     async def stop_public(self, grace_s: float) -> None:
         """Take no more calls; running ones get `grace_s` to end."""
@@ -90,7 +96,14 @@ async def _listen(server: grpc.aio.Server, path: Path) -> None:
         raise InternalError(f"The socket {path} cannot be opened.") from error
 
 
-async def _add_health(server: grpc.aio.Server) -> None:
+class Health(Protocol):
+    """The part of the stock health service that we use."""
+
+    async def enter_graceful_shutdown(self) -> None:
+        """Answer NOT_SERVING from now on."""
+
+
+async def _add_health(server: grpc.aio.Server) -> Health:
     from grpc_health.v1 import health_pb2, health_pb2_grpc
     from grpc_health.v1.health import aio
 
@@ -98,6 +111,8 @@ async def _add_health(server: grpc.aio.Server) -> None:
     for name in OPEN_SERVICES:
         await servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    found: Health = servicer
+    return found
 
 
 def _add_reflection(server: grpc.aio.Server, tokens: TokenBook, names: tuple[str, ...]) -> None:

@@ -164,11 +164,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Stock health probes and reflection tools understand the daemon.",
     ),
     Requirement(
-        "supervisor.example-client",
-        "issue 2 item 2",
-        "The documented example client really talks to a daemon.",
-    ),
-    Requirement(
         "supervisor.reset-delete",
         "decision 90",
         "Reset and delete end the process first, and tell whoever waits for an answer.",
