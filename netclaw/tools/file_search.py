@@ -100,7 +100,7 @@ def _job(arguments: Arguments, places: Places, folder_fd: int) -> Job:
         folder_fd=folder_fd,
         folder=real_path(folder_fd),
         closed=places.home,
-        opened=[root.real for root in places.roots],
+        opened=places.own,
         mode=arguments.text("mode", "text"),
         pattern=arguments.text("pattern"),
         is_regex=arguments.flag("is_regex"),

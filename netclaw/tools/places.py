@@ -76,9 +76,11 @@ class Places:
 
     def is_protected(self, real: str) -> bool:
         """Whether a resolved path lies in the netclaw home outside this session's own folders."""
-        return is_below(real, self.home) and not is_below_any(real, self._own())
+        return is_below(real, self.home) and not is_below_any(real, self.own)
 
-    def _own(self) -> list[str]:
+    @property
+    def own(self) -> list[str]:
+        """The session's own folders inside the netclaw home, resolved."""
         return [root.real for root in self.roots if is_below(root.real, self.home)]
 
     def _beneath(self, root: Root, relative: str, operation: FileOperation) -> Located:
