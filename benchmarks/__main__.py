@@ -36,12 +36,12 @@ class Effort:
 
 
 QUICK = Effort(
-    turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=10,
+    turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, sandbox=30, idle_sessions=60, idle_seconds=4.0,
     output_megabytes=300, status=5, live=0,
 )  # fmt: skip
 FULL = Effort(
-    turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=12,
+    turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, sandbox=200, idle_sessions=200, idle_seconds=20.0,
     output_megabytes=1500, status=15, live=500,
 )  # fmt: skip

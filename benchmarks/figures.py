@@ -66,7 +66,7 @@ FIGURES: tuple[Figure, ...] = (
     _low("supervisorKillRecoverySeconds", "s", 3, "start after kill -9 until the answer"),
     _high("admissionsPerSecond", "/s", 1500, "unary admissions, 64 senders"),
     _low("admissionWorstP99Ms", "ms", 80, "p99 of the worst of those senders"),
-    _high("ingestPerSecond", "/s", 6000, "admissions over ingest streams, 64 senders"),
+    _high("ingestPerSecond", "/s", 6000, "admissions of 64 senders over 4 ingest streams"),
     _low("ingestP99Ms", "ms", 30, "p99 of a batch on those streams"),
     _high("relayTokensPerSecond16", "/s", 30_000, "tokens of one turn relayed to 16 subscribers"),
     _low("sandboxTrueP50Ms", "ms", 15, "`true` in the sandbox, p50"),
