@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from netclaw.session_proc.envelope import ensure_private_folder
 from netclaw.session_proc.log_lines import Redact, note_line
 
-MAX_WAITING_LINES = 10_000
-"""Lines kept for a disk that does not answer; more are dropped and counted."""
+MAX_WAITING = 10_000
+"""Entries kept for a disk that does not answer; more are dropped and counted."""
+GATHER_S = 0.02
+"""How long the writer waits for more before it writes."""
+
+Render = Callable[[], str]
+"""Makes the lines of one entry."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -28,47 +33,70 @@ class SessionLog:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
-        self._jobs: queue.Queue[Callable[[], str] | None] = queue.Queue(MAX_WAITING_LINES)
+        self._waiting: deque[Render] = deque()
+        self._has_some = threading.Event()
+        self._is_closing = threading.Event()
         self._thread: threading.Thread | None = None
+        self._descriptor = -1
         self.dropped = 0
-        """Lines lost to a full queue or a failing disk."""
+        """Lines lost to a disk that does not answer or refuses."""
 
-    def write(self, render: Callable[[], str]) -> None:
+    def write(self, render: Render) -> None:
         """Queue lines; `render` runs in the writer thread, where hashing long texts is harmless."""
+        if len(self._waiting) >= MAX_WAITING:
+            self.dropped += 1
+            return
+        self._waiting.append(render)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="session-log", daemon=True)
             self._thread.start()
-        try:
-            self._jobs.put_nowait(render)
-        except queue.Full:
-            self.dropped += 1
+        if not self._has_some.is_set():
+            self._has_some.set()
 
     def close(self, patience_s: float) -> None:
         """Write what waits, for at most this long."""
-        if self._thread is None:
-            return
-        try:
-            self._jobs.put(None, timeout=patience_s)
-        except queue.Full:
-            return
-        self._thread.join(patience_s)
-        self._thread = None
+        if self._thread is not None:
+            self._is_closing.set()
+            self._has_some.set()
+            self._thread.join(patience_s)
+            self._thread = None
 
     def _run(self) -> None:
-        descriptor = -1
-        while (job := self._jobs.get()) is not None:
+        while not self._is_closing.is_set():
+            self._has_some.wait()
+            # What belongs to one moment is written at once: a thread that woke for every line
+            # would take the interpreter away from the turn each time.
+            self._is_closing.wait(GATHER_S)
+            self._has_some.clear()
+            self._write_waiting()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _write_waiting(self) -> None:
+        lines: list[str] = []
+        while self._waiting:
+            render = self._waiting.popleft()
             try:
-                lines = job()
-                if not lines:
-                    continue
-                if descriptor < 0:
-                    ensure_private_folder(self._path.parent)
-                    descriptor = os.open(self._path, _FLAGS, 0o600)
-                os.write(descriptor, lines.encode("utf-8", "replace"))
+                lines.append(render())
             except Exception:  # noqa: BLE001 - whatever fails here, the session must go on
                 self.dropped += 1
-        if descriptor >= 0:
-            os.close(descriptor)
+        text = "".join(lines)
+        if not text:
+            return
+        try:
+            if self._descriptor < 0:
+                ensure_private_folder(self._path.parent)
+                self._descriptor = os.open(self._path, _FLAGS, 0o600)
+            write_whole(self._descriptor, text.encode("utf-8", "replace"))
+        except OSError:
+            self.dropped += len(lines)
+
+
+def write_whole(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; raises `OSError`."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 class SessionLogHandler(logging.Handler):
