@@ -93,7 +93,7 @@ class World:
             self.rules.check(row)
             self.states.append(evolve(self.states[-1], row))
         self.rows.extend(rows)
-        if self.process is not None:
+        if self.process is not None and (own or not self.has_passivated):
             self.process.inbound.append(("own" if own else "foreign", rows))
 
     def admit(self, event: ev.InputAdmitted) -> None:
@@ -212,7 +212,7 @@ class World:
             self._perform(process, effect)
         assert len(process.model_calls) <= 1, "two model calls at a time"
         if process.has_exited:
-            assert isinstance(self.rows[-1].event, ev.Passivated)
+            assert self.has_passivated, "a process ended without its Passivated"
             self.process = None
 
     def _perform(self, process: Process, effect: fx.Effect) -> None:
@@ -254,6 +254,11 @@ class World:
         return self.process
 
     # What may happen next
+
+    @property
+    def has_passivated(self) -> bool:
+        """Whether this incarnation's Passivated is committed: its stream is silent from there."""
+        return self.rules.passivated_by == self.incarnation
 
     @property
     def can_deliver(self) -> bool:
