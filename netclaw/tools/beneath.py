@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import struct
 from collections.abc import Callable
 
@@ -48,13 +49,11 @@ def open_by_walk(root_fd: int, relative: str, flags: int, mode: int) -> int:
     """The same without `openat2`: every component by itself, no links at all."""
     names = [name for name in relative.split("/") if name not in {"", "."}]
     if ".." in names:
-        raise LeadsOutError(errno.EXDEV, os.strerror(errno.EXDEV))
+        raise _classified(errno.EXDEV)
     folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root_fd)
     try:
         for name in names[:-1]:
-            inner = os.open(
-                name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
-            )
+            inner = _step_into(folder, name)
             os.close(folder)
             folder = inner
         last = names[-1] if names else "."
@@ -63,6 +62,15 @@ def open_by_walk(root_fd: int, relative: str, flags: int, mode: int) -> int:
         raise _classified(fault.errno or errno.EIO) from None
     finally:
         os.close(folder)
+
+
+def _step_into(folder: int, name: str) -> int:
+    fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISDIR(kind):
+        return fd
+    os.close(fd)
+    raise _classified(errno.ELOOP if stat.S_ISLNK(kind) else errno.ENOTDIR)
 
 
 def _classified(code: int) -> OSError:
