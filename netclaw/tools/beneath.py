@@ -97,11 +97,13 @@ def choose_open() -> OpenBeneath:
 
 def open_root(real: str) -> int:
     """A descriptor of a root folder; it must still be the folder that was judged."""
-    fd = os.open(real, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    if real_path(fd) != real:
-        os.close(fd)
-        raise LeadsOutError(errno.EXDEV, os.strerror(errno.EXDEV))
-    return fd
+    fd = os.open(real, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISDIR(kind) and real_path(fd) == real:
+        return fd
+    os.close(fd)
+    is_folder_or_link = stat.S_ISDIR(kind) or stat.S_ISLNK(kind)
+    raise _classified(errno.EXDEV if is_folder_or_link else errno.ENOTDIR)
 
 
 def real_path(fd: int) -> str:

@@ -105,8 +105,12 @@ def places_for(context: ToolContext) -> Places:
     """The places of one call, worked out anew: a declared directory may have gone meanwhile."""
     storage = context.storage
     home = os.path.realpath(storage.home)
-    folders = [storage.workspace, storage.artifacts, storage.worktrees]
-    roots = [Root(announced=path, real=os.path.realpath(path), is_own=True) for path in folders]
+    envelope = os.path.realpath(storage.root)
+    roots = [
+        # Not the resolved folder itself: one that became a link must not be taken for ours.
+        Root(announced=path, real=f"{envelope}/{os.path.basename(path)}", is_own=True)
+        for path in (storage.workspace, storage.artifacts, storage.worktrees)
+    ]
     key_folder = os.path.dirname(storage.tmp)
     roots.append(Root(announced=key_folder, real=os.path.realpath(key_folder)))
     base = storage.workspace

@@ -203,3 +203,22 @@ async def test_a_home_reached_through_a_link_works_by_both_names(tmp_path: Path)
         assert "\ty" in (await rig.call("file_read", path=str(path))).text
     denied = await rig.call("file_read", path=str(real / "home/config/secrets.json"))
     assert denied.receipt.category is OutcomeCategory.ACCESS_DENIED
+
+
+@pytest.mark.requirement("tools.protected")
+@pytest.mark.parametrize("folder", ["artifacts", "worktrees", "workspace"])
+async def test_a_session_folder_that_became_a_link_is_not_the_sessions(
+    rig: Rig, folder: str
+) -> None:
+    path = Path(rig.storage.root, folder)
+    if path.exists():
+        path.rmdir()
+    path.symlink_to(rig.home / "config")
+    for result in (
+        await rig.call("file_read", path=f"{path}/secrets.json"),
+        await rig.call("file_list", path=str(path)),
+        await rig.call("file_write", path=f"{path}/secrets.json", content="planted"),
+        await rig.call("file_search", pattern="host", path=str(path)),
+    ):
+        assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
+    assert rig.secret_file.read_text() == f"{SECRET} of the host\n"
