@@ -74,6 +74,7 @@ class Rig:
     silence_s: float = 90.0
     runner: ToolRunner = field(default_factory=lambda: make_tool_runner(PROVED, NoShell()))
     trees: Trees = field(default_factory=Trees)
+    redact: Callable[[str], str] = lambda text: text.replace(SECRET, "***")
     items: int = 0
     _calls: int = 0
 
@@ -131,7 +132,7 @@ class Rig:
             working_directory=self.project,
             trees=self.trees,
             facts=self._facts,
-            redact=lambda text: text.replace(SECRET, "***"),
+            redact=self.redact,
             on_item=self._count,
             silence_s=self.silence_s,
             max_inline_chars=self.max_inline_chars,

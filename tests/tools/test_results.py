@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import random
 import re
 import stat
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from netclaw.core.redaction import Redactor
 from netclaw.core.tool_call import OutcomeCategory
 from netclaw.tools.capture import TAIL_BYTES, Capture
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.registry import Registry
-from netclaw.tools.result_bounds import bound
+from netclaw.tools.result_bounds import bound, redact_whole
 from netclaw.tools.schema import Arguments, Field
 from netclaw.tools.tool import EVERYONE, Outcome, Scope, Tool
 from netclaw.tools.tool_output_read import ToolOutputRead
@@ -230,3 +234,36 @@ def test_a_stored_file_is_replaced_in_one_step(rig: Rig) -> None:
         assert bounded.spill is not None
         assert os.listdir(rig.storage.spills) == ["same.txt"]
         assert os.stat(f"{rig.storage.spills}/same.txt").st_size == size
+
+
+@pytest.mark.requirement("tools.redact-then-bound")
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10_000), secret=st.sampled_from([SECRET, "line one\nline two of it"]))
+def test_redacting_in_pieces_is_redacting_whole(seed: int, secret: str) -> None:
+    dice = random.Random(seed)
+    words = [secret, "password=abc123xyz", "plain", "-----BEGIN", "sk-" + "a1B2" * 8, "\n", "é"]
+    text = " ".join(dice.choices(words, k=9000))
+    redactor = Redactor([secret])
+    assert len(text) > 32_768
+    assert redact_whole(text, redactor.redact) == redactor.redact(text)
+    assert secret not in redact_whole(text, redactor.redact)
+
+
+@pytest.mark.requirement("tools.redact-then-bound")
+async def test_a_megabyte_to_redact_does_not_hold_up_the_loop(rig: Rig) -> None:
+    redactor = Redactor([SECRET])
+    text = f"PASSWORD=foo TOKEN=bar secret: {SECRET}\n" * 24_000
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.005)
+            gaps.append(time.monotonic() - began - 0.005)
+
+    rig.redact = redactor.redact
+    ticking = asyncio.ensure_future(tick())
+    result = await saying(rig, text).call("says")
+    ticking.cancel()
+    assert SECRET not in result.text
+    assert max(gaps) < 0.2

@@ -1,0 +1,46 @@
+"""Sandboxes that a killed daemon left in the middle of their birth are ended by the next one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netclaw.sandbox import bwrap
+from netclaw.sandbox.leftovers import kill_leftovers
+from tests.sandbox.rig import until
+
+
+@pytest.fixture
+def waiting(short_tmp: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A real bubblewrap over this home that waits for a word nobody will say."""
+    home = short_tmp.resolve() / "home"
+    home.mkdir()
+    read_fd, write_fd = os.pipe()
+    options = ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev"]
+    options += ["--tmpfs", str(home), "--block-fd", str(read_fd), "--", "/bin/true"]
+    process = subprocess.Popen([bwrap.bundled_program(), *options], pass_fds=(read_fd,))
+    os.close(read_fd)
+    yield process
+    os.close(write_fd)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.requirement("sandbox.dies-with-session")
+async def test_only_sandboxes_of_the_same_home_are_ended(
+    waiting: subprocess.Popen[bytes], short_tmp: Path
+) -> None:
+    home = str(short_tmp.resolve() / "home")
+    children = Path(f"/proc/{waiting.pid}/task/{waiting.pid}/children")
+    await until(lambda: bool(children.read_text()))
+    inner = int(children.read_text().split()[0])
+    assert kill_leftovers(f"{home}-of-somebody-else") == 0
+    assert waiting.poll() is None
+    assert kill_leftovers(home) >= 1
+    assert waiting.wait(timeout=5) != 0
+    await until(lambda: not Path(f"/proc/{inner}/cmdline").exists())
+    assert kill_leftovers(home) == 0
