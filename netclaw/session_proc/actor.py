@@ -125,10 +125,16 @@ class Actor:
     def committed(self, message: Committed) -> None:
         """Apply committed rows, ours or foreign; raises `HostFault` if the order is broken."""
         flight = self._in_flight
-        if flight is not None and message.append_id == flight.append_id:
-            self._own_committed(flight, message)
-        else:
-            self._foreign_committed(message)
+        is_own = flight is not None and message.append_id == flight.append_id
+        # Whatever an effect posts meanwhile waits until all effects of the decision are performed.
+        self._is_pumping = True
+        try:
+            if flight is not None and is_own:
+                self._own_committed(flight, message)
+            else:
+                self._foreign_committed(message)
+        finally:
+            self._is_pumping = False
         self._pump()
 
     def refused(self, message: Refused) -> None:

@@ -37,7 +37,7 @@ def run_session(bootstrap: Bootstrap) -> int:
 
     The caller leaves by `os._exit` at once: gRPC's threads and the loop are not torn down.
     """
-    if set_up_process(bootstrap) is None:
+    if not set_up_process(bootstrap):
         return int(ExitCode.STREAM_LOST)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-from dataclasses import dataclass
+import sys
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from types import FrameType
@@ -22,35 +23,30 @@ _MIB = 1024 * 1024
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessGuards:
-    """What was set up; `release` undoes it where a process goes on afterwards (tests)."""
-
-    stacks: FileIO
-
-    def release(self) -> None:
-        """Stop the memory checks and forget the stack dump signal."""
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        faulthandler.unregister(STACK_DUMP_SIGNAL)
-        self.stacks.close()
-
-
-def set_up_process(bootstrap: Bootstrap) -> ProcessGuards | None:
-    """Prepare this process; None when the supervisor has gone, and nothing must be started.
+def set_up_process(bootstrap: Bootstrap) -> bool:
+    """Prepare this process; False when the supervisor has gone, and nothing must be started.
 
     Comes before the event loop and before gRPC, on the main thread.
     """
     set_process_name(PROCESS_NAME)
     if not die_with_parent(bootstrap.supervisor_pid):
-        return None
-    log = Path(bootstrap.log_path)
-    ensure_private_folder(log.parent)
-    stacks = FileIO(os.open(log, _APPEND_FLAGS, 0o600), "a")
-    # Runs in the signal handler itself, in C: it answers even when the loop hangs.
-    faulthandler.register(STACK_DUMP_SIGNAL, file=stacks, all_threads=True)
+        return False
+    prepare_stack_dumps(Path(bootstrap.log_path))
     watch_memory(bootstrap.memory_mib)
-    return ProcessGuards(stacks)
+    return True
+
+
+def prepare_stack_dumps(log: Path) -> None:
+    """Let the stack dump signal append every thread's stack to the session's log.
+
+    It runs in the signal handler itself, in C, so it answers even when the loop hangs. Where the
+    log cannot be opened (a full disk) the dump goes to the daemon's standard error.
+    """
+    target: FileIO | int = sys.stderr.fileno()
+    with suppress(OSError):
+        ensure_private_folder(log.parent)
+        target = FileIO(os.open(log, _APPEND_FLAGS, 0o600), "a")
+    faulthandler.register(STACK_DUMP_SIGNAL, file=target, all_threads=True)
 
 
 _APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -44,7 +44,7 @@ class _Call:
     token: DispatchToken
     gate: DeltaGate
     watch: CallWatch
-    request: ModelRequest
+    has_tools: bool
     task: asyncio.Task[None] | None = None
     is_streaming: bool = False
     is_reported: bool = False
@@ -87,10 +87,13 @@ class TurnDriver:
             ask=lambda: self._ask_release(token),
         )
         watch = CallWatch(self._timeouts, on_expired=lambda: self._expire(token))
-        call = _Call(token=token, gate=gate, watch=watch, request=request)
-        self._calls[token] = call
+        call = _Call(token=token, gate=gate, watch=watch, has_tools=bool(request.tools))
+        # A call that was answered stays until the next one: its deltas may still be released.
+        self._calls = {token: call} | {
+            other.token: other for other in self._calls.values() if not other.is_reported
+        }
         call.task = self._ending.watch(
-            asyncio.create_task(self._run(call), name=f"model call {token}")
+            asyncio.create_task(self._run(call, request), name=f"model call {token}")
         )
 
     def cancel(self, token: DispatchToken) -> None:
@@ -123,9 +126,9 @@ class TurnDriver:
         if call is not None and call.task is not None:
             call.task.cancel()
 
-    async def _run(self, call: _Call) -> None:
+    async def _run(self, call: _Call, request: ModelRequest) -> None:
         try:
-            await self._ask_models(call)
+            await self._ask_models(call, request)
         except ModelCallError as error:
             self._report_failure(call, error)
         except asyncio.CancelledError:
@@ -136,12 +139,12 @@ class TurnDriver:
         finally:
             call.watch.stop()
 
-    async def _ask_models(self, call: _Call) -> None:
+    async def _ask_models(self, call: _Call, request: ModelRequest) -> None:
         """Ask the main model, then the fallback while nothing has been streamed."""
         failure = ModelCallError(ErrorCategory.PROVIDER_FAILURE, NO_MODEL)
         for client in self._usable_clients():
             try:
-                async with aclosing(client.stream(call.request)) as items:
+                async with aclosing(client.stream(request)) as items:
                     async for item in items:
                         self._take(call, item)
             except ModelCallError as error:
@@ -205,7 +208,7 @@ class TurnDriver:
                 finish=finished.finish,
                 usage=finished.usage,
                 model=finished.model,
-                are_tools_offered=bool(call.request.tools),
+                are_tools_offered=call.has_tools,
             ),
             call.gate.remainder,
         )

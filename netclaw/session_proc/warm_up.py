@@ -9,6 +9,7 @@ its own answer its model call. It leaves no thread, no loop, no file and no gRPC
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - what the first file tool of a session would load
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 

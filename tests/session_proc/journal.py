@@ -113,7 +113,9 @@ class MemoryJournal:
         ):
             raise RefusedError
         rows = [
-            self._row(event.type, event.version, event.payload, cause=request.cause)
+            self._row(
+                event.type, event.version, event.payload, cause=request.cause, at=request.at_ms
+            )
             for event in request.events
         ]
         if request.HasField("snapshot") and not between:
@@ -132,11 +134,13 @@ class MemoryJournal:
         """The event types in order, without the first."""
         return [row.type for row in self.rows[1:]]
 
-    def _row(self, kind: str, version: int, payload: bytes, *, cause: str) -> pb.JournalRow:
+    def _row(
+        self, kind: str, version: int, payload: bytes, *, cause: str, at: int = 0
+    ) -> pb.JournalRow:
         self.now_ms += 1
         row = pb.JournalRow(
             seq=self.head + 1,
-            at_ms=self.now_ms,
+            at_ms=at or self.now_ms,
             type=kind,
             version=version,
             incarnation=self.incarnation,

@@ -9,10 +9,18 @@ import pytest
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import CallId
 from netclaw.core.session.events import AnswerAdmitted, TitleSet, TurnRecorded, TurnStarted
-from netclaw.wire.v1.session_host_pb2 import Append, AppendFailed, Committed, ToSession
+from netclaw.session_proc.recovery import rebuild
+from netclaw.wire.v1.session_host_pb2 import (
+    Append,
+    AppendFailed,
+    Committed,
+    ToSession,
+    Welcome,
+)
 from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
+from tests.session_proc.journal import SESSION
 from tests.session_proc.tools import ScriptedTools
 
 
@@ -219,7 +227,7 @@ async def test_an_answer_to_nothing_changes_nothing(host: ScriptedHost, start: S
 
 
 @pytest.mark.requirement("session_proc.snapshots")
-async def test_snapshots_are_taken_at_intervals_and_put_off_when_raced(
+async def test_snapshots_are_taken_at_intervals_and_are_the_whole_state(
     host: ScriptedHost, start: Start
 ) -> None:
     start()
@@ -229,4 +237,38 @@ async def test_snapshots_are_taken_at_intervals_and_put_off_when_raced(
     assert host.journal.snapshot_seq >= 20
     asked = [append for append in host.seen.appends if append.HasField("snapshot")]
     assert len(asked) == 2
+    journal = host.journal
+    assert journal.snapshot is not None
+    whole = Welcome(session_id=SESSION, tail=journal.rows)
+    short = Welcome(
+        session_id=SESSION,
+        snapshot=journal.snapshot.payload,
+        snapshot_seq=journal.snapshot_seq,
+        tail=journal.rows[journal.snapshot_seq :],
+    )
+    assert rebuild(short) == rebuild(whole)
     assert not any(append.snapshot.mandatory for append in asked)
+
+
+@pytest.mark.requirement("session_proc.snapshots")
+async def test_a_raced_snapshot_is_put_off_to_the_next_append(
+    host: ScriptedHost, start: Start
+) -> None:
+    raced: list[int] = []
+
+    def race(append: Append) -> None:
+        if append.HasField("snapshot") and not raced:
+            raced.append(append.expected_head)
+            host.admit("[[reply:in between]]", sender="another")
+
+    host.before_append = race
+    start()
+    count = 0
+    while host.journal.snapshot is None:
+        host.admit("[[reply:x]]")
+        count += 1
+        await host.turn_completed(count + len(raced))
+    asked = [append for append in host.seen.appends if append.HasField("snapshot")]
+    assert len(raced) == 1
+    assert len(asked) == 2
+    assert host.seen.appends.index(asked[1]) == host.seen.appends.index(asked[0]) + 1

@@ -186,6 +186,17 @@ async def test_a_hung_process_answers_no_ping_and_shows_its_stacks(
     assert await status_of(process) == -9
 
 
+async def test_a_log_that_cannot_be_opened_stops_no_process(
+    host: ScriptedHost, spawner: LocalSpawner
+) -> None:
+    bootstrap = replace(host.bootstrap(), log_path="/proc/nowhere/session.log")
+    process = await spawner.spawn(bootstrap)
+    host.admit("[[reply:still here]]")
+    await host.turn_completed()
+    host.command("passivate", reason="test")
+    assert await status_of(process) == ExitCode.PASSIVATED
+
+
 @pytest.mark.requirement("session_proc.size")
 async def test_a_forked_session_is_small(host: ScriptedHost) -> None:
     spawner = LocalSpawner()

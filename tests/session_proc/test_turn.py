@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.session.events import TurnFailed, TurnRecorded
+from netclaw.core.session.events import RoundRecorded, TurnFailed, TurnRecorded
 from netclaw.core.session.outputs import OutputFilter
-from netclaw.core.settings import SessionSettings
+from netclaw.core.settings import SessionSettings, SessionTuning
 from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start, model_settings
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.tools import ScriptedTools
+
+
+def unhurried(settings: SessionSettings) -> SessionSettings:
+    """Deltas wait so long that a short answer ends before they are due."""
+    return replace(settings, tuning=SessionTuning(output_flush_s=30.0))
 
 
 def mode_of(folder: str) -> int:
@@ -39,6 +44,7 @@ async def test_a_message_is_answered(host: ScriptedHost, start: Start, model: Fa
 
 @pytest.mark.requirement("session_proc.one-frame-end")
 async def test_the_end_of_a_turn_is_one_frame(host: ScriptedHost, start: Start) -> None:
+    host.settings = unhurried(host.settings)
     start()
     host.admit("[[reply:short]]")
     await host.turn_completed()
@@ -231,6 +237,7 @@ async def test_thinking_streams_without_an_output_started(
 async def test_preamble_of_a_tool_round_streams_before_the_calls(
     host: ScriptedHost, start: Start
 ) -> None:
+    host.settings = unhurried(host.settings)
     start()
     host.admit('[[reply:I look it up.]] [[tool:say {"key":"a"}]] [[reply:Done.]]')
     await host.turn_completed()
@@ -248,17 +255,19 @@ async def test_preamble_of_a_tool_round_streams_before_the_calls(
     ]
 
 
-async def test_a_hidden_preamble_stays_hidden_from_who_only_streams(
+async def test_a_preamble_that_rides_along_is_recorded_as_released(
     host: ScriptedHost, start: Start
 ) -> None:
-    """Without the Text bit a round counts as unreleased, so nothing of it may ride along."""
     host.interest = OutputFilter.TEXT_STREAMING
+    host.settings = unhurried(host.settings)
     start()
     host.admit('[[reply:I look it up.]] [[tool:say {"key":"a"}]] [[reply:Done.]]')
     await host.turn_completed()
     deltas = [output.text for output in host.seen.of_type("text_delta")]
-    assert deltas == ["Done."]
+    assert deltas == ["I look it up.", "Done."]
     assert "OutputStarted" not in host.journal.names()
+    rounds = [event for event in host.journal.events() if isinstance(event, RoundRecorded)]
+    assert [event.is_text_released for event in rounds] == [True]
 
 
 @pytest.mark.requirement("session_proc.cut-reply")

@@ -49,7 +49,7 @@ def hang_here() -> None:
 
 def run(bootstrap: Bootstrap) -> int:
     """What `run_session` does, with these tools."""
-    if set_up_process(bootstrap) is None:
+    if not set_up_process(bootstrap):
         return int(ExitCode.STREAM_LOST)
     loop = asyncio.new_event_loop()
     return int(loop.run_until_complete(serve(bootstrap, tools=UnrulyTools())))
