@@ -18,7 +18,7 @@ from netclaw.wire.chunks import to_session_messages
 from netclaw.wire.v1.common_pb2 import JournalRow
 from netclaw.wire.v1.session_host_pb2 import Committed, ToSession
 
-POSTPONE_S = 0.2
+POSTPONE_S = 1.0
 """The longest that postponed rows wait when nothing else is sent."""
 
 

@@ -110,6 +110,8 @@ class LiveSession:
         self._early: list[Commit] | None = []
         self._early_commands: list[pb.HostCommand] = []
         self._sent_head = 0
+        self._is_awaited = False
+        """Something was sent that calls for an answer of some kind."""
         self._outputs: dict[AppendId, list[Output]] = {}
         self._refusal: _Refusal | None = None
         self._handlers: dict[str, Callable[[pb.ToHost], None]] = {
@@ -157,6 +159,7 @@ class LiveSession:
         if commit.append_id is None and self._is_busy and commit.rows[-1].type == "InputAdmitted":
             self._frames.postpone(rows)
         else:
+            self._is_awaited = True
             self._frames.send(
                 pb.ToSession(committed=pb.Committed(append_id=commit.append_id or "", rows=rows))
             )
@@ -182,6 +185,17 @@ class LiveSession:
         if self._early is None and not self.is_sealed:
             self._frames.send(pb.ToSession(interest=pb.OutputInterest(filter=interest)))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for anything it could do."""
+        return self.phase is Phase.READY and not self._is_awaited
+
+    def give_time(self, late_s: float) -> None:
+        """Do not hold against it that the supervisor itself was late."""
+        self.heard_at += late_s
+        if self.pinged_at is not None:
+            self.pinged_at += late_s
+
     def ping(self, number: int, now_s: float) -> None:
         """Ask for a sign of life."""
         self.pinged_at = now_s
@@ -200,6 +214,7 @@ class LiveSession:
         """Act on one frame; raises `InvalidArgumentError` for one that may not come here."""
         self.heard_at = now_s
         self.pinged_at = None
+        self._is_awaited = False
         body = frame.WhichOneof("body")
         handler = self._handlers.get(body or "")
         if handler is None:

@@ -1,8 +1,8 @@
 """Judges from outside whether session processes live: ping, wait, dump, kill (architecture 1).
 
-One timer serves all sessions. A process that said anything lately is not asked. Nobody is judged
-by an answer that the supervisor itself was too late to read: when the timer fires late, everybody
-gets the time back.
+One timer serves all sessions. A process that said anything lately is not asked. One that leaves a
+ping unanswered until the limit of silence is dumped and killed. Nobody is judged by an answer that
+the supervisor itself was too late to read: when the timer fires late, everybody gets the time back.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ EXIT_LIMIT_S = 5.0
 """From the end of its stream to its exit."""
 DUMP_GRACE_S = 0.5
 """What a stack dump may take before the kill."""
+IDLE_FACTOR = 3
+"""An idle process is asked this much more seldom: after each frame the threads of its gRPC stay
+awake for some ten seconds, which is most of what an idle session costs."""
 MAX_TICK_S = 1.0
 LATE_S = 1.0
 """A timer this late was not on time."""
@@ -50,7 +53,7 @@ class Liveness:
             late = loop.time() - due
             for live in list(self._sessions()):
                 if late > LATE_S:
-                    live.heard_at += late
+                    live.give_time(late)
                 self._look(live, loop.time(), limits)
 
     def _look(self, live: LiveSession, now_s: float, limits: LivenessSettings) -> None:
@@ -62,19 +65,16 @@ class Liveness:
             if now_s - live.stream_ended_at > EXIT_LIMIT_S:
                 _log.warning("session %s outlives its stream; killing it", live.session_id)
                 process.kill()
-            return
-        if not live.is_connected:
+        elif not live.is_connected:
             if silence > START_LIMIT_S:
                 self._kill_hung(live, silence)
-            return
-        if silence > limits.liveness_s and live.pinged_at is not None:
+        elif live.pinged_at is None:
+            interval = limits.ping_interval_s * (IDLE_FACTOR if live.is_idle else 1)
+            if silence >= interval:
+                self._number += 1
+                live.ping(self._number, now_s)
+        elif now_s - live.pinged_at > limits.liveness_s - limits.ping_interval_s:
             self._kill_hung(live, silence)
-        elif silence >= limits.ping_interval_s and not self._is_asked(live, limits, now_s):
-            self._number += 1
-            live.ping(self._number, now_s)
-
-    def _is_asked(self, live: LiveSession, limits: LivenessSettings, now_s: float) -> bool:
-        return live.pinged_at is not None and now_s - live.pinged_at < limits.ping_interval_s
 
     def _kill_hung(self, live: LiveSession, silence: float) -> None:
         _log.error(
