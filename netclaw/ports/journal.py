@@ -269,8 +269,12 @@ class JournalStore(Protocol):
         *,
         at: int,
         raise_incarnation: bool = False,
+        outbox: tuple[OutboxRow, ...] = (),
     ) -> tuple[JournalRow, ...]:
-        """Commit supervisor-authored events; may take a new incarnation to fence a process out."""
+        """Commit supervisor-authored events and what they have to say to channels.
+
+        May take a new incarnation to fence a process out.
+        """
 
     async def begin_incarnation(self, session_id: SessionId, *, at: int) -> StartPoint:
         """Raise the incarnation, mark the start in progress, read snapshot and tail: one job.

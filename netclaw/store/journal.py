@@ -19,6 +19,7 @@ from netclaw.core.session.events import (
     SUPERVISOR_ONLY,
     CrashRecorded,
     DrainStopped,
+    OutboxRow,
     Passivated,
 )
 from netclaw.ports.journal import (
@@ -84,12 +85,16 @@ def append_own(
     *,
     at: int,
     raise_incarnation: bool,
+    replies: tuple[OutboxRow, ...] = (),
 ) -> tuple[JournalRow, ...]:
     """Commit supervisor-authored events, fencing the present process out if asked to."""
     row = scope.session(session_id)
     if raise_incarnation:
         row.incarnation += 1
-    return publish_events(scope, row, events, at=at)
+    rows = publish_events(scope, row, events, at=at)
+    if replies:
+        outbox.enqueue(scope, row, replies, at=at)
+    return rows
 
 
 def publish_events(

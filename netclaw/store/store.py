@@ -14,6 +14,7 @@ import apsw
 
 from netclaw.core.errors import DrainingError, NetclawError
 from netclaw.core.ids import SessionId
+from netclaw.core.session.events import OutboxRow
 from netclaw.core.settings import DaemonSettings, StorageSettings
 from netclaw.ports.journal import (
     Admission,
@@ -179,11 +180,17 @@ class SqliteJournalStore:
         *,
         at: int,
         raise_incarnation: bool = False,
+        outbox: tuple[OutboxRow, ...] = (),
     ) -> tuple[JournalRow, ...]:
         """Commit supervisor-authored events."""
         return await self._writer.submit(
             lambda scope: journal.append_own(
-                scope, session_id, events, at=at, raise_incarnation=raise_incarnation
+                scope,
+                session_id,
+                events,
+                at=at,
+                raise_incarnation=raise_incarnation,
+                replies=outbox,
             )
         )
 

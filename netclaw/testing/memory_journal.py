@@ -12,12 +12,7 @@ from collections.abc import Callable, Sequence
 
 from netclaw.core.errors import NetclawError, NotFoundError, StorageError
 from netclaw.core.ids import AppendId, SessionId
-from netclaw.core.session.events import (
-    ResetReason,
-    SessionCreated,
-    SessionEvent,
-    SessionReset,
-)
+from netclaw.core.session import events as ev
 from netclaw.core.settings import DaemonSettings
 from netclaw.ports.journal import (
     Admission,
@@ -99,7 +94,7 @@ class MemoryJournal:
                 Commit(session_id=session.new.session_id, append_id=append_id, rows=rows)
             )
 
-    def _keep_event(self, session: MemorySession, event: SessionEvent, *, at: int) -> None:
+    def _keep_event(self, session: MemorySession, event: ev.SessionEvent, *, at: int) -> None:
         self._keep(session, session.write((draft_of(event),), at=at, cause=_SUPERVISOR_CAUSE))
 
     # Writes.
@@ -116,7 +111,7 @@ class MemoryJournal:
         session = MemorySession(
             new=new, life=life + 1, incarnation=incarnation, last_activity_at=new.at
         )
-        created = SessionCreated(
+        created = ev.SessionCreated(
             session_id=new.session_id,
             kind=new.kind,
             channel=new.channel,
@@ -172,6 +167,7 @@ class MemoryJournal:
         *,
         at: int,
         raise_incarnation: bool = False,
+        outbox: tuple[ev.OutboxRow, ...] = (),
     ) -> tuple[JournalRow, ...]:
         """Commit supervisor-authored events."""
 
@@ -179,6 +175,7 @@ class MemoryJournal:
             session = self._known(session_id)
             session.incarnation += int(raise_incarnation)
             rows = session.write(events, at=at, cause=_SUPERVISOR_CAUSE)
+            self._data.outbox.enqueue(session_id, outbox)
             self._keep(session, rows)
             return rows
 
@@ -244,13 +241,13 @@ class MemoryJournal:
         await self._committer.write(work)
 
     async def reset_session(self, session_id: SessionId, *, at: int) -> SessionRecord:
-        """Commit SessionReset."""
+        """Commit ev.SessionReset."""
 
         def work() -> SessionRecord:
             session = self._known(session_id)
             session.incarnation += 1
             session.is_start_open = False
-            event = SessionReset(reason=ResetReason.OPERATOR, life=session.life + 1)
+            event = ev.SessionReset(reason=ev.ResetReason.OPERATOR, life=session.life + 1)
             self._keep_event(session, event, at=at)
             return session.record()
 
