@@ -5,8 +5,15 @@ from __future__ import annotations
 import logging
 
 from netclaw.core.ids import SessionId
-from netclaw.core.session.events import CrashRecorded, Recorded
+from netclaw.core.session.events import (
+    CrashRecorded,
+    OutboxRow,
+    Recorded,
+    SessionEvent,
+    TurnFailed,
+)
 from netclaw.core.session.evolve import evolve, replay
+from netclaw.core.session.replies import rows_for
 from netclaw.core.session.state import SessionState
 from netclaw.core.supervision import (
     CrashRecord,
@@ -80,9 +87,19 @@ async def _give_up(
         seq=state.head + 1, at=services.now_ms(), incarnation=0, cause="supervisor", event=crash
     )
     events = poison_events(evolve(state, recorded), new_reference())
-    if events:
-        await services.store.append_own(
-            slot.session_id,
-            tuple(encode_event(event) for event in events),
-            at=services.now_ms(),
-        )
+    if not events:
+        return
+    await services.store.append_own(
+        slot.session_id,
+        tuple(encode_event(event) for event in events),
+        at=services.now_ms(),
+        outbox=tuple(row for event in events for row in _replies(state, event)),
+    )
+
+
+def _replies(state: SessionState, event: SessionEvent) -> tuple[OutboxRow, ...]:
+    """What channels are told of a turn that was given up."""
+    if not isinstance(event, TurnFailed):
+        return ()
+    consumed = tuple(i for i in state.in_turn if i.admitted.input_id in event.input_ids)
+    return rows_for(consumed, turn_id=event.turn_id, text=event.note)

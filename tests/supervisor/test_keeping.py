@@ -11,6 +11,7 @@ from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session import events as ev
 from netclaw.core.settings import DaemonSettings, SupervisionSettings
 from netclaw.wire.v1 import gateway_pb2
+from netclaw.wire.v1.common_pb2 import DeliveryTarget, Sender
 from tests.supervisor.peers import Peer, echo, stay_ready
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
@@ -108,6 +109,35 @@ async def test_a_turn_that_crashes_three_times_fails_and_frees_the_session(
     types = await world.events("hello")
     assert types.count("CrashRecorded") == 3
     assert types.count("TurnFailed") == 1
+
+
+@pytest.mark.requirement("supervisor.poison")
+async def test_a_channel_is_told_of_a_turn_that_was_given_up(world: InProcess) -> None:
+    world.spawner.scripts = [crash_in_turn] * 3
+    message = gateway_pb2.SendUserMessageRequest(
+        session_id="C1/17.1",
+        text="poison",
+        sender=Sender(source_kind="slack", sender_id="U1", principal="trusted"),
+        delivery_targets=[DeliveryTarget(channel="slack", address="C1/17.1")],
+    )
+    await world.admin.Inject(message, metadata=world.metadata)
+    claim = gateway_pb2.ClaimOutboxRequest(channel="slack", adapter_start="a1")
+    items: list[gateway_pb2.OutboxItem] = []
+
+    async def has_come() -> bool:
+        answer = await world.gateway.ClaimOutbox(claim, metadata=world.metadata)
+        items.extend(answer.items)
+        return bool(items)
+
+    await world.until(has_come)
+    assert [(item.session_id, item.address) for item in items] == [("C1/17.1", "C1/17.1")]
+    assert "crash" in items[0].text
+    confirm = gateway_pb2.ConfirmOutboxRequest(
+        row_id=items[0].row_id, adapter_start="a1", external_id="ts1"
+    )
+    await world.gateway.ConfirmOutbox(confirm, metadata=world.metadata)
+    answer = await world.gateway.ClaimOutbox(claim, metadata=world.metadata)
+    assert list(answer.items) == []
 
 
 @pytest.mark.requirement("supervisor.quarantine")
