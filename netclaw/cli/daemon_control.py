@@ -139,13 +139,24 @@ def start(app: App) -> tuple[admin_pb2.StatusResponse, bool]:
     make_private_folder(home.logs_dir)
     output = home.logs_dir / OUTPUT_NAME
     process = _spawn(app, output)
+    try:
+        return _until_ready(app, process, output), True
+    finally:
+        if process.returncode is None:
+            process.returncode = 0  # it lives on without us: nobody is going to wait for it
+
+
+def _until_ready(
+    app: App, process: subprocess.Popen[bytes], output: Path
+) -> admin_pb2.StatusResponse:
+    home = app.home
     waiting = Waiting(app, "waiting for the daemon to be ready", READY_TIMEOUT_S)
     while not waiting.is_over():
         if process.poll() is not None:
             raise _startup_error(output, process.returncode)
         status = try_status(home) if is_listening(home) else None
         if status is not None and status.pid == process.pid and status.state == "running":
-            return status, True
+            return status
         waiting.pause()
     raise OperationTimeoutError(
         f"The daemon (process {process.pid}) is not ready after {READY_TIMEOUT_S:.0f} s.",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_text
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
@@ -35,6 +38,18 @@ def run_chat(app: App, *, resume: str, is_to_channel: bool) -> int:
     return asyncio.run(Conversation(app, resume).run())
 
 
+class KeyInput(Vt100Input):
+    """The keyboard, never given back to the terminal's line editing while output is written.
+
+    There a Ctrl-C would be a signal and a Ctrl-D the end of input, just because a line of the
+    answer happened to be printed at that moment.
+    """
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        """Stay as it is."""
+        return nullcontext()
+
+
 class Conversation:
     """One person, one session."""
 
@@ -50,6 +65,7 @@ class Conversation:
             message=self._above_prompt,
             bottom_toolbar=self._below_prompt,
             key_bindings=self._keys(),
+            input=KeyInput(sys.stdin),
             multiline=False,
             refresh_interval=REFRESH_S,
         )
@@ -126,6 +142,7 @@ class Conversation:
         keys = KeyBindings()
 
         @keys.add("c-c")
+        @keys.add("<sigint>")
         def stop(event: KeyPressEvent) -> None:
             if self._screen.is_busy:
                 task = asyncio.ensure_future(self._stop_turn())

@@ -111,20 +111,22 @@ class Link:
         """Outputs in order, for ever. Raises `DaemonDownError` when no daemon came back."""
         idle_resyncs = 0
         while True:
+            lost: NetclawError | None = DaemonDownError("The daemon ended the connection.")
             try:
                 async for output in self._attached():
                     yield output
                     if output.type == "resync":
                         idle_resyncs += 1
+                        lost = None
                         break
                     if output.seq > self._last_seq:
                         self._last_seq = output.seq
                         idle_resyncs = 0
-                else:
-                    await self._reconnect(DaemonDownError("The daemon ended the connection."))
             except GONE as error:
-                await self._reconnect(error)
-            if idle_resyncs > MAX_IDLE_RESYNCS:
+                lost = error
+            if lost is not None:
+                await self._reconnect(lost)
+            elif idle_resyncs > MAX_IDLE_RESYNCS:
                 raise InternalError("This terminal cannot keep up with the session's output.")
 
     async def _attached(self) -> AsyncIterator[Output]:

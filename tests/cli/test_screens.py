@@ -1,0 +1,180 @@
+"""What a conversation looks like, without a terminal."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netclaw.cli.app import App, printable
+from netclaw.cli.chat.blocks import BlockStream
+from netclaw.cli.chat.screen import Screen
+from netclaw.cli.words import ago, count, duration, shorten, size
+from netclaw.wire.v1.common_pb2 import Output
+from netclaw.wire.v1.gateway_pb2 import HistoryItem
+
+TEXT = "# Title\n\nSome *text*\nmore\n\n```py\nx = 1\n\ny = 2\n```\n\n- a\n- b"
+BLOCKS = ["# Title", "Some *text*\nmore", "```py\nx = 1\n\ny = 2\n```", "- a\n- b"]
+
+
+@given(cuts=st.lists(st.integers(0, len(TEXT)), max_size=12).map(sorted))
+def test_blocks_do_not_depend_on_how_the_text_is_cut(cuts: list[int]) -> None:
+    stream = BlockStream()
+    found = []
+    for start, end in zip([0, *cuts], [*cuts, len(TEXT)], strict=True):
+        found += stream.feed(TEXT[start:end])
+    found.append(stream.end())
+    assert found == BLOCKS
+    assert stream.growing == ""
+
+
+@given(st.text("a\n`~ ", max_size=60))
+def test_blocks_lose_nothing_but_blank_lines(text: str) -> None:
+    stream = BlockStream()
+    found = [*stream.feed(text), stream.end()]
+    kept = "".join("".join(found).split())
+    assert kept == "".join(text.split())
+
+
+@pytest.fixture
+def shown() -> list[str]:
+    """Lines that were written."""
+    return []
+
+
+@pytest.fixture
+def screen(shown: list[str]) -> Screen:
+    """A screen that writes into a list."""
+    return Screen(write=shown.append)
+
+
+def plain(lines: list[str]) -> str:
+    """Lines without colours."""
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(lines))
+
+
+def delta(text: str, incarnation: int = 1) -> Output:
+    """A piece of text."""
+    return Output(type="text_delta", turn_id="t", text=text, incarnation=incarnation)
+
+
+def test_settled_blocks_are_written_and_the_rest_grows(screen: Screen, shown: list[str]) -> None:
+    screen.show(delta("First **block**\n\nSecond"))
+    assert plain(shown).split() == ["First", "block"]
+    assert screen.growing() == "Second"
+    screen.show(Output(type="text", turn_id="t", text="First **block**\n\nSecond one"))
+    assert plain(shown).split() == ["First", "block", "Second", "one"]
+    assert screen.growing() == ""
+
+
+def test_a_long_paragraph_shows_its_newest_rows(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.cli.chat.screen.width", lambda: 20)
+    screen.show(delta("word " * 200))
+    rows = screen.growing().splitlines()
+    assert len(rows) == 8
+    assert max(map(len, rows)) <= 20
+
+
+def test_a_turn_with_tools(screen: Screen, shown: list[str]) -> None:
+    call = Output(type="tool_call", tool_name="shell_execute", arguments='{"command": "ls"}')
+    screen.show(call)
+    screen.show(Output(type="tool_result", outcome="Success", text="a\nb"))
+    screen.show(Output(type="tool_result", outcome="ToolError", text="bad"))
+    screen.show(Output(type="file", path="/a"))
+    screen.show(Output(type="compaction", tokens_before=5, tokens_after=2))
+    screen.show(Output(type="notice", text="restarting"))
+    screen.show(Output(type="consent_request", tool_name="x"))
+    screen.show(Output(type="error", text="broken", reference="r1"))
+    screen.show(Output(type="turn_completed", outcome="stopped"))
+    screen.show(Output(type="something_new"))
+    text = plain(shown)
+    for part in (
+        '* shell_execute {"command": "ls"}',
+        "ok a b",
+        "failed bad",
+        "[file] /a",
+        "[compaction] 5 -> 2",
+        "restarting",
+        "[consent] x",
+        "[error] broken (reference r1)",
+        "[stopped]",
+    ):
+        assert part in text
+
+
+def test_the_status_line(screen: Screen) -> None:
+    def line(*, is_connected: bool = True, unsent: int = 0) -> str:
+        return screen.status("notes", is_connected=is_connected, unsent=unsent)
+
+    assert line() == "Ready | notes | Ctrl-D leaves"
+    screen.show(Output(type="processing", phase="processing", buffered_inputs=2))
+    assert line(unsent=1) == "Working | Queued 3 | notes | Ctrl-C stops the turn"
+    usage = Output(type="usage", context_window=100)
+    screen.show(usage)
+    assert screen.usage == ""
+    usage.usage.input_tokens, usage.usage.output_tokens = 40, 1234
+    screen.show(usage)
+    screen.show(Output(type="title", text="My notes\x1b[31m"))
+    assert line(is_connected=False).startswith("Disconnected | Queued 2 | 40 in (40 %), 1,234 out")
+    assert "\x1b" not in line()
+
+
+def test_an_answer_that_begins_again(screen: Screen, shown: list[str]) -> None:
+    screen.show(delta("half an answ"))
+    screen.show(delta("whole", incarnation=2))
+    screen.show(Output(type="text", turn_id="t", text="whole answer"))
+    assert plain(shown).split("\n") == [
+        "half an answ" + " " * (len(plain(shown).split("\n")[0]) - 12),
+        "[restarted] the answer begins again",
+        "whole answer" + " " * (len(plain(shown).split("\n")[2]) - 12),
+    ]
+
+
+def test_earlier_messages_are_greyed(screen: Screen, shown: list[str]) -> None:
+    screen.greet("notes")
+    screen.past(
+        [
+            HistoryItem(role="user", text="hi"),
+            HistoryItem(role="tool", text="hidden"),
+            HistoryItem(role="assistant", text="hello\x07"),
+        ]
+    )
+    assert "session notes" in shown[0]
+    assert plain(shown[1:]) == "> hi\nhello\ufffd"
+    screen.you("next")
+    assert plain(shown[-1:]) == "> next"
+
+
+def test_words() -> None:
+    assert [duration(s) for s in (0.25, 59, 61, 3700, 90_061)] == [
+        *("0.2 s", "59 s", "1 min", "1 h 1 min", "1 d 1 h")
+    ]
+    assert [size(n) for n in (0, 1023, 1536, 10 * 1024, 5 * 1024**4, 9 * 1024**5)] == [
+        *("0 B", "1023 B", "1.5 KiB", "10 KiB", "5.0 TiB", "9216 TiB")
+    ]
+    assert ago(0) == "-"
+    assert ago(int(time.time() * 1000) + 5000) == "now"
+    assert ago(int(time.time() * 1000) - 120_000).endswith("ago")
+    assert shorten("a  b\nc", 10) == "a b c"
+    assert shorten("abcdef", 4) == "abc\u2026"
+    assert count(1_234_567) == "1,234,567"
+
+
+def test_text_from_elsewhere_steers_no_terminal() -> None:
+    assert printable("a\x1b[31mb\u202e") == "a\ufffd[31mb\ufffd"
+    assert printable("a\n\tb\x00", keep_lines=True) == "a\n\tb\ufffd"
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(environ={})
+    assert app.style("x", "red") == "x"
+    monkeypatch.setattr("netclaw.cli.app.os.isatty", lambda _descriptor: True)
+    assert app.style("x", "red", "bold") == "\033[31;1mx\033[0m"
+    assert App(environ={"NO_COLOR": "1"}).style("x", "red") == "x"
+    assert App(environ={"TERM": "dumb"}).style("x", "red") == "x"
