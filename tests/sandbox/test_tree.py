@@ -105,7 +105,7 @@ async def test_a_tree_ended_from_outside_is_reported(any_rig: Rig) -> None:
     async def on_started(pid: int, _ticks: int) -> None:
         told.append(pid)
 
-    running = asyncio.ensure_future(any_rig.bash("echo up; sleep 60", on_started=on_started))
+    running = asyncio.ensure_future(any_rig.bash("echo up; sleep 60; :", on_started=on_started))
     await until(lambda: bool(told) and bool(any_rig.left()))
     os.kill(told[0], signal.SIGKILL if any_rig.is_confined else signal.SIGTERM)
     ran = await running
