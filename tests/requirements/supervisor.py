@@ -164,6 +164,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Stock health probes and reflection tools understand the daemon.",
     ),
     Requirement(
+        "supervisor.answers",
+        "protocol, Recovery",
+        "An answer to an open request is durable before it is acknowledged and wakes its session.",
+    ),
+    Requirement(
+        "supervisor.fault-containment",
+        "decision 1",
+        "A fault in handling one session's commit reaches no other session.",
+    ),
+    Requirement(
         "supervisor.reset-delete",
         "decision 90",
         "Reset and delete end the process first, and tell whoever waits for an answer.",
