@@ -24,10 +24,7 @@ class ModelClients:
         self._usable: tuple[ModelClient, ...] | None = None
 
     def usable(self) -> tuple[ModelClient, ...]:
-        """Main model first, then the fallback; empty when none is configured.
-
-        Raises `NoModelError` when a configured one cannot be spoken to.
-        """
+        """Main model first, then the fallback; empty when none is configured."""
         if self._usable is None:
             wanted = (self._settings.main_model, self._settings.fallback_model)
             models = [model for model in wanted if model is not None]

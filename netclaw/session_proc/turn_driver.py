@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from netclaw.core.errors import ErrorCategory, NetclawError
+from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, TurnId
 from netclaw.core.session.commands import FailRound, FinishReason, FinishRound, SessionCommand
 from netclaw.core.session.outputs import Output, OutputFilter
@@ -142,7 +142,7 @@ class TurnDriver:
     async def _ask_models(self, call: _Call, request: ModelRequest) -> None:
         """Ask the main model, then the fallback while nothing has been streamed."""
         failure = ModelCallError(ErrorCategory.PROVIDER_FAILURE, NO_MODEL)
-        for client in self._usable_clients():
+        for client in self._clients():
             try:
                 async with aclosing(client.stream(request)) as items:
                     async for item in items:
@@ -158,14 +158,6 @@ class TurnDriver:
             else:
                 return
         raise failure
-
-    def _usable_clients(self) -> Sequence[ModelClient]:
-        try:
-            return self._clients()
-        except NetclawError as error:
-            raise ModelCallError(
-                ErrorCategory.PROVIDER_FAILURE, f"{NO_MODEL} {error.sentence}"
-            ) from error
 
     def _take(self, call: _Call, item: StreamItem) -> None:
         call.watch.saw(item)
