@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from netclaw.core.errors import ErrorCategory
 from netclaw.core.session import events as ev
 from netclaw.core.session.events import Recorded
 from netclaw.core.tool_call import OutcomeCategory
@@ -112,11 +113,15 @@ class JournalRules:
 
     def _TurnFailed(self, event: ev.TurnFailed) -> None:
         turn = self._open(event.turn_id)
+        is_poison = event.category is ErrorCategory.INTERNAL
         for call_id in event.closed_call_ids:
             assert call_id not in self.results
+            assert is_poison or call_id not in self.launched, "a lost call has no Interrupted"
             self.results[call_id] = OutcomeCategory.CANCELLED
         assert not self._unanswered(turn), "a failed turn left a call open"
         assert set(turn.inputs) <= set(event.input_ids) <= {*turn.inputs, *turn.joined}
+        if is_poison or event.category is ErrorCategory.INTERRUPTED:
+            assert list(event.input_ids) == turn.inputs, "a late joiner did not return"
         self._close(turn, event.input_ids, "failed")
 
     def _Resumed(self, event: ev.Resumed) -> None:

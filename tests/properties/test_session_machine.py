@@ -85,6 +85,13 @@ class SessionMachine(RuleBasedStateMachine):
             )
         )
 
+    @precondition(lambda self: self.admitted < 12 and self.world.states[-1].turn)
+    @rule()
+    def the_same_person_adds_something(self) -> None:
+        turn = self.world.states[-1].turn
+        assert turn is not None
+        self.admit(turn.authority)
+
     @precondition(lambda self: self.world.process is None)
     @rule()
     def start(self) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from netclaw.core.ids import DispatchToken
-from netclaw.core.messages import AssistantMessage, Message, ToolMessage
+from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from netclaw.core.session import commands as c
 from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
@@ -247,6 +247,9 @@ class World:
         assert call.turn_id == state.turn.turn_id
         messages = build_messages(state, runtime)
         check_pairs(messages)
+        inputs = [item.input_id for item in messages if isinstance(item, UserMessage)]
+        assert len(inputs) == len(set(inputs)), "an input is told twice"
+        assert set(inputs) >= set(state.turn.input_ids), "an input is not told"
         process.model_calls[call.token] = messages
 
     def _alive(self) -> Process:
