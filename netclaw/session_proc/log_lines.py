@@ -54,7 +54,7 @@ def note_line(at_ms: int, level: str, text: str) -> str:
 
 
 class LogLines:
-    """Renders events; redacts every text before it is measured, hashed or shown."""
+    """Renders events; every text is redacted before it is shown."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
@@ -72,9 +72,11 @@ class LogLines:
         return note_line(at_ms, level, self._redact(text))
 
     def quote(self, text: str) -> str:
-        """A text on one line, redacted; length and hash when it is long."""
-        text = self._redact(text)
-        return _short(text)
+        """A text on one line, redacted; of a long one only length and hash are told."""
+        if len(text) <= LOGGED_STRING_MAX:
+            return json.dumps(self._redact(text), ensure_ascii=False)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]
+        return f"<{len(text)} characters, sha256 {digest}>"
 
     @singledispatchmethod
     def _lines(self, _event: object, _after: SessionState) -> Iterator[str]:
@@ -180,10 +182,3 @@ def _usage(usage: Usage, model: str) -> str:
         f"Usage: input {usage.input_tokens} (cached {usage.cached_input_tokens}),"
         f" output {usage.output_tokens} (reasoning {usage.reasoning_tokens}), model {model or '-'}"
     )
-
-
-def _short(text: str) -> str:
-    if len(text) <= LOGGED_STRING_MAX:
-        return json.dumps(text, ensure_ascii=False)
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]
-    return f"<{len(text)} characters, sha256 {digest}>"

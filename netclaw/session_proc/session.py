@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from netclaw.core.ids import DispatchToken, SessionId
+from netclaw.core.redaction import redact_arguments
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
@@ -44,6 +45,9 @@ from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
 
 _log = logging.getLogger(__name__)
+
+SHOWN_ARGUMENTS_MAX = 65_536
+"""Characters of a call's arguments that are shown in full."""
 
 
 def wall_clock_ms() -> int:
@@ -133,7 +137,7 @@ async def build_session(
     outbound = Outbound(sink, incarnation=welcome.incarnation)
     lines = LogLines(redact)
     actor = Actor(
-        rules=partial(_decide, settings=settings, redact=redact),
+        rules=partial(_decide, settings=settings, redact=partial(shown_arguments, redact=redact)),
         state=state,
         runtime=Runtime(interest=OutputFilter(welcome.interest), snapshot_seq=welcome.snapshot_seq),
         outbound=outbound,
@@ -185,6 +189,16 @@ async def build_session(
         )
     )
     return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients)
+
+
+def shown_arguments(arguments: str, *, redact: Redact) -> str:
+    """A call's arguments as subscribers see them; very long ones as in the session log.
+
+    Redacting megabytes would hold the event loop (decision 86), and nobody reads them.
+    """
+    if len(arguments) <= SHOWN_ARGUMENTS_MAX:
+        return redact(arguments)
+    return redact_arguments(arguments, redact)
 
 
 def _decide(

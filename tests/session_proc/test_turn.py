@@ -99,6 +99,23 @@ async def test_a_tool_is_run_and_its_result_shown_to_the_model(
     ]
 
 
+async def test_arguments_are_shown_redacted_and_huge_ones_short(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    host.redactions = ("a-secret-of-this-home",)
+    start()
+    body = "z" * 100_000
+    host.admit(
+        '[[tool:say {"key":"a","note":"a-secret-of-this-home"}]]'
+        f'[[tool:say {{"key":"b","body":"{body}"}}]] [[reply:done]]'
+    )
+    await host.turn_completed()
+    small, huge = (output.arguments for output in host.seen.of_type("tool_call"))
+    assert small == '{"key":"a","note":"[redacted]"}'
+    assert huge.startswith('{"key": "b", "body": "<100000 characters, sha256 ')
+    assert tools.started == {"a": 1, "b": 1}
+
+
 @pytest.mark.requirement("session_proc.tools")
 async def test_calls_of_one_batch_run_side_by_side(
     host: ScriptedHost, start: Start, tools: ScriptedTools
