@@ -18,6 +18,7 @@ from pathlib import Path
 from netclaw.core.path_rules import protected_paths
 from netclaw.core.settings import SandboxBackendChoice, ToolSettings
 from netclaw.ports.shell_runner import (
+    Confinement,
     SandboxFacts,
     SandboxProfile,
     ShellLimits,
@@ -89,6 +90,12 @@ class Rig:
     def secret_file(self) -> Path:
         """A protected file."""
         return self.home / "config/secrets.json"
+
+    @property
+    def has_init(self) -> bool:
+        """Whether a tree's first process is the init of a PID namespace, else a subreaper."""
+        spaced = {Confinement.BUBBLEWRAP, Confinement.UNSHARE}
+        return self.is_confined and self.facts.backend in spaced
 
     @property
     def profile(self) -> SandboxProfile:

@@ -107,7 +107,7 @@ async def test_a_tree_ended_from_outside_is_reported(any_rig: Rig) -> None:
 
     running = asyncio.ensure_future(any_rig.bash("echo up; sleep 60; :", on_started=on_started))
     await until(lambda: bool(told) and bool(any_rig.left()))
-    os.kill(told[0], signal.SIGKILL if any_rig.is_confined else signal.SIGTERM)
+    os.kill(told[0], signal.SIGKILL if any_rig.has_init else signal.SIGTERM)
     ran = await running
     assert ran.outcome.end in {ShellEnd.EXITED, ShellEnd.SIGNALLED, ShellEnd.FAILED_TO_START}
     assert ran.outcome.exit_code != 0
