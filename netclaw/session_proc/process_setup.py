@@ -12,7 +12,12 @@ from pathlib import Path
 from types import FrameType
 
 from netclaw.core.exit_codes import ExitCode
-from netclaw.linux.prctl import STACK_DUMP_SIGNAL, die_with_parent, set_process_name
+from netclaw.linux.prctl import (
+    STACK_DUMP_SIGNAL,
+    die_with_parent,
+    forbid_inspection,
+    set_process_name,
+)
 from netclaw.ports.spawner import Bootstrap
 from netclaw.session_proc.envelope import ensure_private_folder
 
@@ -31,6 +36,7 @@ def set_up_process(bootstrap: Bootstrap) -> bool:
     set_process_name(PROCESS_NAME)
     if not die_with_parent(bootstrap.supervisor_pid):
         return False
+    forbid_inspection()
     prepare_stack_dumps(Path(bootstrap.log_path))
     watch_memory(bootstrap.memory_mib)
     return True

@@ -64,8 +64,8 @@ class Daemon(Protocol):
     def state(self) -> str:
         """`running` or `draining`."""
 
-    def request_stop(self, *, is_restart: bool) -> None:
-        """Begin a graceful stop or an in-place restart."""
+    async def request_stop(self, *, is_restart: bool) -> None:
+        """Begin a graceful stop or an in-place restart; raises `InvalidArgumentError`."""
 
     async def reload(self) -> ReloadOutcome:
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
@@ -210,7 +210,7 @@ class Admin:
 
     async def shutdown(self, request: pb.ShutdownRequest, _caller: Caller) -> pb.ShutdownResponse:
         """Begin a graceful stop or an in-place restart."""
-        self._daemon.request_stop(is_restart=request.restart)
+        await self._daemon.request_stop(is_restart=request.restart)
         return pb.ShutdownResponse(generation=self._services.generation)
 
     async def reload(self, _request: pb.ReloadRequest, _caller: Caller) -> pb.ReloadResponse:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from netclaw.config.loaded import LoadedConfig
-from netclaw.core.errors import InternalError, NetclawError
+from netclaw.config.reload import config_changes
+from netclaw.core.errors import DrainingError, InternalError, NetclawError
 from netclaw.core.supervision import is_start_held
 from netclaw.observe.redact import Redactor
 from netclaw.ports.journal import JournalStore
@@ -93,6 +95,8 @@ class Supervisor:
         self._wishes: asyncio.Queue[Wish] = asyncio.Queue()
         self._tasks = Tasks(on_fatal=lambda _fault: self._wishes.put_nowait(Wish.FATAL))
         self._drain: Drain | None = None
+        self._reloading = asyncio.Lock()
+        self._is_watching_over = asyncio.Event()
         self._manager = ServiceManager()
         self.when_ending: Callable[[float], None] | None = None
         """Told the budget when the end begins."""
@@ -148,8 +152,14 @@ class Supervisor:
         if wish is Wish.STOP and self._drain is not None:
             self._drain.hurry()
 
-    def request_stop(self, *, is_restart: bool) -> None:
-        """Begin a graceful stop or an in-place restart."""
+    async def request_stop(self, *, is_restart: bool) -> None:
+        """Begin a graceful stop or an in-place restart.
+
+        A restart is refused with `InvalidArgumentError` if the next generation could not read
+        the configuration: a running daemon is not given up for one that cannot start.
+        """
+        if is_restart:
+            await asyncio.to_thread(self._parts.reload_config)
         self.wish(Wish.RESTART if is_restart else Wish.STOP)
 
     async def start(self) -> None:
@@ -165,6 +175,7 @@ class Supervisor:
         self.router.look_after(await self.services.store.runnable_sessions())
         self._tasks.start(self._liveness.run(), name="liveness", on_fault=OnFault.STOP_DAEMON)
         self._tasks.start(self._manager.keep_watchdog_quiet(), name="watchdog")
+        self._tasks.start(self._watch_configuration(), name="configuration watch")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -176,7 +187,11 @@ class Supervisor:
     async def serve(self) -> Wish:
         """Run until told to end; returns STOP, RESTART or FATAL once everything is ended."""
         wish = await self._until_end_is_wished()
-        self._manager.tell("RELOADING=1" if wish is Wish.RESTART else "STOPPING=1")
+        if wish is Wish.RESTART:
+            usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            self._manager.tell("RELOADING=1", f"MONOTONIC_USEC={usec}")
+        else:
+            self._manager.tell("STOPPING=1")
         limit_s = self.services.settings.current.daemon.shutdown_s
         if self.when_ending is not None:
             self.when_ending(limit_s)
@@ -197,7 +212,13 @@ class Supervisor:
             except NetclawError as error:
                 _log.error("the configuration was not reloaded: %s", error.sentence)
 
+    async def _watch_configuration(self) -> None:
+        """An edit of netclaw.json takes effect by itself (S0 "Recovery and restart")."""
+        async for _ in config_changes(self._parts.guard.home, self._is_watching_over):
+            self.wish(Wish.RELOAD)
+
     async def _end(self, *, is_restart: bool) -> None:
+        self._is_watching_over.set()
         self._drain = Drain(
             self.services,
             self.router,
@@ -213,7 +234,13 @@ class Supervisor:
 
     async def reload(self) -> ReloadOutcome:
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
+        async with self._reloading:
+            return await self._reload()
+
+    async def _reload(self) -> ReloadOutcome:
         config = await asyncio.to_thread(self._parts.reload_config)
+        if self._drain is not None:
+            raise DrainingError("The daemon is stopping; the change is read at the next start.")
         if config.is_equal(self._config):
             return ReloadOutcome(is_changed=False, is_restarting=False)
         needs_restart = config.needs_restart(self._config)

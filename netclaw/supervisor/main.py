@@ -25,6 +25,7 @@ from netclaw.config.home import Home, find_home, make_private_folder
 from netclaw.config.load import load_config
 from netclaw.config.loaded import LoadedConfig
 from netclaw.core.errors import NetclawError
+from netclaw.linux.prctl import forbid_inspection
 from netclaw.observe.crash import CrashReporter
 from netclaw.observe.logs import LogSetup
 from netclaw.observe.redact import Redactor
@@ -72,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(TICKET_FLAG, type=Ticket.parse, default=Ticket(), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     os.umask(PRIVATE_UMASK)
+    forbid_inspection()
     try:
         return _run(find_home(os.environ), options.restarted)
     except NetclawError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -126,3 +128,17 @@ def wait_gone(pids: list[int], *, limit_s: float = 10.0) -> None:
     while left := [pid for pid in pids if is_alive(pid)]:
         assert time.monotonic() < deadline, f"still alive: {left}"
         time.sleep(0.01)
+
+
+def can_be_traced(pid: int) -> bool:
+    """Whether a process of the same user, without privileges, may look into `pid`.
+
+    Asked by a child that gave its capabilities up, since root may look into everything.
+    """
+    script = f"open('/proc/{pid}/environ').read()"
+    done = subprocess.run(
+        ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", script],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from netclaw.wire.v1 import gateway_pb2
-from tests.process.checks import check_journal, is_alive
+from tests.process.checks import can_be_traced, check_journal, is_alive
 from tests.process.errors import code_of
 from tests.process.world import World
 
@@ -34,6 +34,45 @@ async def test_a_restart_keeps_the_pid_and_every_session(world: World) -> None:
     answers = [item.text for item in await peer.history("kept") if item.role == "assistant"]
     assert answers == ["before", "after"]
     check_journal(await peer.journal("kept"))
+
+
+@pytest.mark.requirement("daemon.restart-needs-valid-config")
+async def test_a_restart_onto_a_broken_configuration_is_refused(world: World) -> None:
+    (world.home / "config" / "netclaw.json").write_text('{"Session": ')
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await world.peer.shutdown(is_restart=True)
+    assert code_of(raised.value) == "invalid_argument"
+    assert (await world.peer.turn("unharmed", "[[reply:yes]]")).text == "yes"
+
+
+@pytest.mark.requirement("daemon.config-edit")
+async def test_an_edit_of_the_configuration_restarts_and_an_equal_one_does_nothing(
+    world: World,
+) -> None:
+    peer = world.peer
+    await peer.turn("kept", "[[reply:before]]")
+    before = await peer.status()
+    world.edit_config({})  # the same content, written again
+    world.edit_config({"Session": {"PrefillTimeoutSeconds": 61}})
+    await world.wait_generation(before.generation + 1)
+
+    assert (await peer.status()).pid == before.pid
+    assert (await peer.turn("kept", "[[reply:after]]")).text == "after"
+    world.edit_config({"Session": {"PrefillTimeoutSeconds": 0}})  # invalid: keep running
+    await world.until(lambda: "was not reloaded" in world.daemon_log)
+    assert (await peer.turn("kept", "[[reply:still]]")).text == "still"
+    assert (await peer.status()).generation == before.generation + 1
+
+
+@pytest.mark.requirement("daemon.no-inspection")
+async def test_no_process_that_holds_credentials_can_be_inspected_by_its_user(
+    world: World,
+) -> None:
+    await world.peer.turn("secret", "[[reply:x]]")
+    row = (await world.peer.rows())["secret"]
+    assert can_be_traced(os.getpid())
+    for pid in (world.pid, row.pid):
+        assert not can_be_traced(pid)
 
 
 @pytest.mark.requirement("daemon.drain-resumes")

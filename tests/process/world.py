@@ -97,6 +97,13 @@ class World:
         folder.mkdir(exist_ok=True)
         (folder / "netclaw.json").write_text(json.dumps(config))
 
+    def edit_config(self, extra: dict[str, Any]) -> None:
+        """Change netclaw.json as an editor does: write beside it, rename over it."""
+        folder = self.home / "config"
+        fresh = folder / "netclaw.json.new"
+        fresh.write_text(json.dumps(merge(self._config, extra)))
+        fresh.replace(folder / "netclaw.json")
+
     @property
     def cli(self) -> Path:
         """The command line program."""
@@ -113,6 +120,11 @@ class World:
         """What the daemon wrote to its standard error."""
         path = self._errors_folder / f"{self.home.name}-stderr.txt"
         return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def daemon_log(self) -> str:
+        """What the daemon wrote to its log folder."""
+        return "".join(path.read_text() for path in sorted(self.home.glob("logs/daemon-*.log")))
 
     def environment(self) -> dict[str, str]:
         """What the daemon and the command line are started with."""
@@ -205,11 +217,15 @@ class World:
         """Restart the daemon in place, same pid, and reconnect once it is ready again."""
         generation = (await self.peer.status()).generation
         await self.peer.shutdown(is_restart=True)
+        await self.wait_generation(generation + 1)
+
+    async def wait_generation(self, generation: int) -> None:
+        """Wait until this generation of the daemon answers, and be connected to it."""
         async with asyncio.timeout(60):
             while True:
                 try:
                     await self.peer.connect()
-                    if (await self.peer.status()).generation > generation:
+                    if (await self.peer.status()).generation >= generation:
                         return
                 except (grpc.aio.AioRpcError, FileNotFoundError):
                     pass

@@ -111,6 +111,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A tool loop stopped by a restart at a batch boundary resumes by itself when nothing was shown.",
     ),
     Requirement(
+        "daemon.restart-needs-valid-config",
+        "protocol Configuration",
+        "A restart onto a configuration that cannot be read is refused; the daemon goes on.",
+    ),
+    Requirement(
+        "daemon.config-edit",
+        "S0 Recovery and restart",
+        "Editing netclaw.json restarts in place; an equal or invalid edit changes nothing.",
+    ),
+    Requirement(
+        "daemon.no-inspection",
+        "architecture 5",
+        "A process that holds credentials cannot be read or traced by others of the same user.",
+    ),
+    Requirement(
         "daemon.second-refused",
         "issue 2",
         "A second daemon on one home is refused by the lock and the first is not disturbed.",
