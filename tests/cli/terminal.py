@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -53,6 +54,10 @@ class Terminal:
     def type(self, text: str) -> None:
         """Type something."""
         os.write(self._master, text.encode())
+
+    def interrupt(self) -> None:
+        """Ctrl-C of a terminal in its ordinary mode."""
+        self._process.send_signal(signal.SIGINT)
 
     def expect(self, text: str) -> None:
         """Read until a text was shown after the last one that was expected."""

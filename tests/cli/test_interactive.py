@@ -7,7 +7,7 @@ import pytest
 from netclaw.config.home import Home
 from netclaw.config.load import load_config
 from netclaw.core.errors import QueueFullError
-from netclaw.wire.v1.common_pb2 import Output
+from netclaw.wire.v1.common_pb2 import JournalRow, Output
 from netclaw.wire.v1.gateway_pb2 import GetHistoryResponse, HistoryItem, SendUserMessageRequest
 from tests.cli.scripted_daemon import ScriptedDaemon, completed, said
 from tests.cli.terminal import Terminal
@@ -113,6 +113,36 @@ def test_a_conversation_without_a_daemon(home: Home) -> None:
     assert not home.root.exists()
 
 
+@pytest.mark.requirement("cli.attach")
+def test_attach_at_a_terminal(daemon: ScriptedDaemon) -> None:
+    daemon.row("notes")
+    with Terminal(["sessions", "attach", "notes"]) as terminal:
+        wait_for_call(daemon, "Attach")
+        daemon.publish(
+            processing(),
+            *said("the answer")(SendUserMessageRequest(), "input1"),
+            Output(type="title", text="Named"),
+            Output(type="error", category="Timeout", text="too slow"),
+            Output(type="processing", phase="ready", buffered_inputs=2),
+        )
+        terminal.expect("[processing]")
+        terminal.expect("the answer")
+        terminal.expect("[turn turn1 completed]")
+        terminal.expect("[title] Named")
+        terminal.expect("[error] Timeout: too slow")
+        terminal.expect("[ready, 2 waiting]")
+        terminal.interrupt()
+        assert terminal.ended() == 0
+
+
+@pytest.mark.requirement("cli.sessions-journal")
+def test_the_journal_at_a_terminal(daemon: ScriptedDaemon) -> None:
+    daemon.journal.append(JournalRow(seq=7, at_ms=1, type="TitleSet", payload=b'{"title": "x"}'))
+    with Terminal(["sessions", "journal", "notes"]) as terminal:
+        terminal.expect('TitleSet            {"title": "x"}')
+        assert terminal.ended() == 0
+
+
 @pytest.mark.requirement("cli.init")
 def test_init_asks(home: Home, service: ModelService) -> None:
     with Terminal(["init"]) as terminal:
@@ -153,7 +183,7 @@ def test_an_interview_can_be_left(home: Home) -> None:
     with Terminal(["init"]) as terminal:
         terminal.expect("Number [1]: ")
         terminal.type("2\r")
-        terminal.expect("Address [http://127.0.0.1:11434]: ")
+        terminal.expect(":11434]: ")
         terminal.type("http://127.0.0.1:1\r")
         terminal.expect("API key")
         terminal.type("\r")

@@ -250,6 +250,13 @@ def test_secrets_are_neither_shown_nor_set_here(temp: TempHome) -> None:
     assert "sk-other" not in temp.text
 
 
+def test_one_entry_of_a_list(temp: TempHome) -> None:
+    temp.write(REMARKED)
+    assert get_key(temp.home, temp.environ, "Tools.HardDenyPatterns.0") == "rm -rf /"
+    with pytest.raises(NotFoundError):
+        get_key(temp.home, temp.environ, "Tools.HardDenyPatterns.1")
+
+
 def test_an_entry_that_is_not_there(temp: TempHome) -> None:
     with pytest.raises(NotFoundError, match=r"Providers\.x is not set"):
         get_key(temp.home, temp.environ, "Providers.x.Type")

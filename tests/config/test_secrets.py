@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import stat
 from pathlib import Path
@@ -11,7 +12,11 @@ import pytest
 from netclaw.config.documents import editing
 from netclaw.config.keyring import load_key_ring, make_key_ring
 from netclaw.config.secret_store import set_secret
-from netclaw.core.errors import InvalidArgumentError
+from netclaw.core.errors import (
+    InvalidArgumentError,
+    StorageFullError,
+    StorageReadOnlyError,
+)
 from tests.config.homes import TempHome
 
 KEY = "Providers.fake.ApiKey"
@@ -49,6 +54,42 @@ def test_plain_values_are_encrypted_when_they_are_first_read(temp: TempHome) -> 
     first = temp.home.secrets_file.read_text()
     assert temp.load().credentials["fake"].secret == "sk-plain-text"
     assert temp.home.secrets_file.read_text() == first
+
+
+def test_plain_values_in_a_folder_that_cannot_be_written_are_used_with_a_warning(
+    temp: TempHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise StorageReadOnlyError("The folder cannot be written.")
+
+    temp.write(PROVIDER)
+    temp.write_secrets('{"Providers": {"fake": {"ApiKey": "sk-plain-text"}}}')
+    monkeypatch.setattr("netclaw.config.secret_store.write_private", refuse)
+    loaded = temp.load()
+    assert loaded.credentials["fake"].secret == "sk-plain-text"
+    assert "stay unencrypted" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(errno.ENOSPC, StorageFullError), (errno.EROFS, StorageReadOnlyError)],
+)
+def test_a_write_that_fails_leaves_the_old_file(
+    temp: TempHome, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(number, "no")
+
+    set_secret(temp.home, "Slack.BotToken", "xoxb-1")
+    before = temp.home.secrets_file.read_text()
+    monkeypatch.setattr("netclaw.config.documents.os.fsync", fail)
+    with pytest.raises(kind):
+        set_secret(temp.home, "Slack.BotToken", "xoxb-2")
+    assert temp.home.secrets_file.read_text() == before
+    assert sorted(path.name for path in temp.home.config_dir.iterdir()) == [
+        ".lock",
+        "secrets.json",
+    ]
 
 
 def test_secrets_in_lists_are_changed_one_by_one(temp: TempHome) -> None:
