@@ -86,7 +86,7 @@ class Keeper:
 
     async def _is_due(self, slot: Slot) -> bool:
         """Whether a start is due, and allowed; waits for the database if that is unusable."""
-        while not (self.is_draining or slot.hold or slot.is_blocked):
+        while not self._is_barred(slot):
             await self._services.health.wait_usable()
             if slot.is_forced or slot.is_wanted:
                 return True
@@ -102,11 +102,13 @@ class Keeper:
                 return False
         return False
 
+    def _is_barred(self, slot: Slot) -> bool:
+        """Whether no process may start, whatever waits for it."""
+        return self.is_draining or slot.hold is not None or slot.is_blocked
+
     async def _one_life(self, slot: Slot) -> None:
         slot.state = SlotState.QUEUED
         async with self._gate.place(slot.urgency):
-            if self.is_draining or slot.is_blocked or slot.hold:
-                return
             death = await self._live_and_die(slot)
         delay_s = await self._after(slot, death) if death is not None else self._delay(slot)
         if delay_s > 0 and not self.is_draining:
@@ -115,9 +117,11 @@ class Keeper:
 
     async def _live_and_die(self, slot: Slot) -> Death | None:
         """One process from its start to the end of its last tool; None if it never started."""
-        slot.is_wanted = slot.is_forced = False
-        slot.urgency = Urgency.WORK
         async with self._gate.permit():
+            if self._is_barred(slot):
+                return None
+            slot.is_wanted = slot.is_forced = False
+            slot.urgency = Urgency.WORK
             live = self._starter.prepare(slot)
             try:
                 await self._starter.start(slot, live)
@@ -130,6 +134,8 @@ class Keeper:
         slot.state = SlotState.ENDING
         live.close_stream()
         await self._bury(live)
+        # What was admitted meanwhile is in the journal, consumed or not; the store will say.
+        slot.is_wanted = False
         return _judge(live, status)
 
     async def _until_ready(self, slot: Slot, live: LiveSession) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from netclaw.core.errors import InternalError, StorageFullError
 from netclaw.core.exit_codes import ExitCode
+from netclaw.core.ids import SessionId
 from netclaw.core.session import events as ev
 from netclaw.core.settings import SupervisionSettings
 from netclaw.wire.v1 import gateway_pb2
@@ -263,6 +264,32 @@ async def test_a_session_that_ended_for_storage_starts_once_writes_work(
         seen = await watcher.until("turn_completed")
     assert [output.text for output in seen if output.type == "text"] == ["x"]
     assert "CrashRecorded" not in await world.events("hello")
+
+
+@pytest.mark.requirement("supervisor.passivated")
+async def test_a_session_that_answered_everything_and_left_stays_passive(
+    world: InProcess,
+) -> None:
+    async def answer_three_and_leave(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        for number in range(3):
+            while not peer.state.buffered:
+                await peer.read()
+            await peer.finish_turn(await peer.start_turn(), f"answer {number}")
+        await peer.passivate()
+        return int(ExitCode.PASSIVATED)
+
+    world.spawner.scripts = [answer_three_and_leave]
+    await world.ensure("hello")
+    async with world.attached("hello") as watcher:
+        for number in range(3):
+            await world.send("hello", "x")
+            await watcher.until("turn_completed", number + 1)
+    await world.until_phase("hello", "passive")
+    slot = world.supervisor.router.find(SessionId("hello"))
+    await world.until(lambda: slot is None or slot.keeper is None)
+    assert len(world.spawner.processes) == 1
 
 
 @pytest.mark.requirement("supervisor.passivated")
