@@ -9,6 +9,7 @@ nothing; `true` in the real argv does. Everything happens in a folder of its own
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import socket
@@ -45,9 +46,10 @@ echo proved > "$2/proof"
 """
 
 _CONNECT = f"""
-import socket, sys
+import os, socket, sys
 try:
-    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+    os.chdir(os.path.dirname(sys.argv[1]))  # a path of any length
+    socket.socket(socket.AF_UNIX).connect(os.path.basename(sys.argv[1]))
 except OSError:
     sys.exit(0)
 sys.exit({_ESCAPED_STATUS})
@@ -78,20 +80,30 @@ def prove_backends(settings: ToolSettings) -> SandboxFacts:
     """
     limits.remove_stale_cgroups()
     held_by = "cgroup" if limits.can_make_cgroup() else "rlimits"
+    try:
+        with _ground() as ground:
+            return _strongest(settings.sandbox_backend, held_by, ground)
+    except OSError as fault:
+        reason = os.strerror(fault.errno or errno.EIO)
+        return _none(held_by, f"nothing could be tried in {tempfile.gettempdir()}: {reason}")
+
+
+def _strongest(choice: SandboxBackendChoice, held_by: str, ground: _Ground) -> SandboxFacts:
     said: list[str] = []
-    with _ground() as ground:
-        for candidate in _candidates(settings.sandbox_backend):
-            facts = SandboxFacts(
-                backend=candidate.backend, program=candidate.program, why="", limits=held_by
-            )
-            complaint = asyncio.run(_try(facts, ground))
-            if not complaint:
-                return _chosen(candidate, held_by, said)
-            said.append(f"{_name(candidate)}: {complaint}")
-    nothing = "; ".join(said) or "no backend is installed"
-    return SandboxFacts(
-        backend=None, program="", limits=held_by, why=f"No sandbox works here ({nothing})."
-    )
+    for candidate in _candidates(choice):
+        facts = SandboxFacts(
+            backend=candidate.backend, program=candidate.program, why="", limits=held_by
+        )
+        complaint = asyncio.run(_try(facts, ground))
+        if not complaint:
+            return _chosen(candidate, held_by, said)
+        said.append(f"{_name(candidate)}: {complaint}")
+    return _none(held_by, "; ".join(said) or "no backend is installed")
+
+
+def _none(held_by: str, reason: str) -> SandboxFacts:
+    why = f"No sandbox works here ({reason})."
+    return SandboxFacts(backend=None, program="", limits=held_by, why=why)
 
 
 def _chosen(candidate: _Candidate, held_by: str, said: list[str]) -> SandboxFacts:
@@ -136,12 +148,23 @@ def _ground() -> Iterator[_Ground]:
             os.makedirs(path, 0o700)
         with open(f"{ground.home}/config/secrets.json", "w", encoding="utf-8") as file:
             file.write("probe")
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(ground.socket)
-            listener.listen(1)
+        with _listening(f"{ground.home}/run", "netclawd.sock"):
             yield ground
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _listening(folder: str, name: str) -> Iterator[None]:
+    """A socket that somebody listens on, however long the folder's path is."""
+    fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"/proc/self/fd/{fd}/{name}")
+            listener.listen(1)
+            yield
+    finally:
+        os.close(fd)
 
 
 async def _try(facts: SandboxFacts, ground: _Ground) -> str:

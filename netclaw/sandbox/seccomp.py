@@ -17,6 +17,8 @@ import struct
 from dataclasses import dataclass
 from enum import Enum
 
+from netclaw.sandbox.errors import SandboxError
+
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _JUMP_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
@@ -236,10 +238,14 @@ def assemble(
 
     `has_unix` is off where the view cannot hide sockets, and where the network is on (abstract
     sockets belong to the network namespace). `sees_others` is for a command without a PID
-    namespace: it may then not set limits or priorities of processes by number. Raises `KeyError`
-    for an instruction set without a table: the caller then has no filter and refuses.
+    namespace: it may then not set limits or priorities of processes by number. Raises
+    `SandboxError` for an instruction set without a table: without a filter nothing is run.
     """
-    known = MACHINES[machine or os.uname().machine]
+    name = machine or os.uname().machine
+    known = MACHINES.get(name)
+    if known is None:
+        message = f"There is no system call filter for the instruction set {name}."
+        raise SandboxError(message)
     families = [AF_UNIX] if has_unix else []
     families += [AF_INET, AF_INET6, AF_NETLINK] if has_internet else []
     code = _head(known)

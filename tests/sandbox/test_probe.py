@@ -107,6 +107,20 @@ def test_the_probe_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.requirement("sandbox.proved")
+def test_a_temporary_place_that_cannot_be_used_is_no_crash(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    facts = prove_backends(ToolSettings())
+    assert facts.backend is None
+    assert "No such file or directory" in facts.why
+    deep = tmp_path / ("d" * 90) / ("e" * 90)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    assert prove_backends(ToolSettings()).backend is PROVED[SandboxBackendChoice.AUTO].backend
+
+
 @pytest.mark.requirement("sandbox.fast")
 def test_the_probe_is_quick_enough_for_every_start() -> None:
     spent = []

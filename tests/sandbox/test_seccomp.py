@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netclaw.sandbox.errors import SandboxError
 from netclaw.sandbox.seccomp import MACHINES, Metadata, assemble
 
 ALLOW, KILL = "allow", "kill"
@@ -183,5 +184,5 @@ def test_call_numbers_are_those_of_the_kernel_headers(machine: str) -> None:
 
 @pytest.mark.requirement("sandbox.filter")
 def test_an_unknown_machine_has_no_filter() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(SandboxError, match="pdp11"):
         assemble(has_unix=True, has_internet=True, machine="pdp11")
