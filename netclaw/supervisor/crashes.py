@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from netclaw.core.ids import SessionId
@@ -23,7 +24,7 @@ from netclaw.core.supervision import (
     judge_death,
     poison_events,
 )
-from netclaw.ports.journal import JournalStore
+from netclaw.ports.journal import JournalRow, JournalStore, StoredSnapshot
 from netclaw.supervisor.ids import new_reference
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Slot
@@ -33,9 +34,23 @@ from netclaw.wire.journal_codec import decode_state, encode_event
 _log = logging.getLogger(__name__)
 
 
+INLINE_ROWS = 500
+INLINE_SNAPSHOT_BYTES = 512 * 1024
+"""A larger state is rebuilt in a thread: the loop serves everybody else meanwhile."""
+
+
 async def read_state(store: JournalStore, session_id: SessionId) -> SessionState:
     """A session's state as its journal says; `SessionState()` of that id if it has no events."""
     snapshot, tail = await store.read_state(session_id)
+    size = len(snapshot.payload) if snapshot is not None else 0
+    if size <= INLINE_SNAPSHOT_BYTES and len(tail) <= INLINE_ROWS:
+        return _rebuild(session_id, snapshot, tail)
+    return await asyncio.to_thread(_rebuild, session_id, snapshot, tail)
+
+
+def _rebuild(
+    session_id: SessionId, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
+) -> SessionState:
     state = SessionState(session_id=session_id)
     if snapshot is not None:
         state = decode_state(snapshot.codec, snapshot.payload)
