@@ -11,6 +11,9 @@ from typing import Any
 
 Row = dict[str, Any]
 
+UNPRIVILEGED = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+"""Starts a program without capabilities, which would let root look into everything."""
+
 CLOSING = {"TurnRecorded", "TurnFailed"}
 
 
@@ -137,7 +140,7 @@ def can_be_traced(pid: int) -> bool:
     """
     script = f"open('/proc/{pid}/environ').read()"
     done = subprocess.run(
-        ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", script],
+        [*UNPRIVILEGED, sys.executable, "-c", script],
         capture_output=True,
         check=False,
     )

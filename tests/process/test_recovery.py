@@ -207,7 +207,9 @@ async def test_a_flood_against_a_finishing_turn_answers_each_once(world: World) 
 
 @pytest.mark.requirement("recovery.passivation-race")
 async def test_admissions_that_race_passivation_are_answered() -> None:
-    config = {"Session": {"IdleTimeout": "00:00:00.050"}}
+    config = {
+        "Session": {"IdleTimeout": "00:00:00.050", "Tuning": {"PassivationGraceSeconds": 0.05}}
+    }
     async with World(config=config) as world:
         await world.start()
         peer = world.peer

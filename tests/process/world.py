@@ -62,6 +62,7 @@ class World:
         config: dict[str, Any] | None = None,
         model: FakeModel | None = None,
         has_model: bool = True,
+        launcher: tuple[str, ...] = (),
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp"))
         self.model = model or FakeModel()
@@ -71,6 +72,7 @@ class World:
         self._has_model = has_model
         self.is_up = asyncio.Event()
         """Set while a started daemon was not killed or stopped by the test."""
+        self._launcher = launcher
         self._starts = 0
         self._errors_folder = self.home.parent
 
@@ -149,6 +151,7 @@ class World:
         path = self._errors_folder / f"{self.home.name}-stderr.txt"
         with path.open("ab") as errors:
             self.process = await asyncio.create_subprocess_exec(
+                *self._launcher,
                 str(NETCLAWD),
                 env={**self.environment(), **environment},
                 stdin=asyncio.subprocess.DEVNULL,
