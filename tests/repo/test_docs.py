@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.errors import CATEGORY_CODES, ERROR_CLASSES
+from netclaw.core.exit_codes import ExitCode
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.phase import LEGAL_MOVES
 from tests.repo import tree
 
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
@@ -49,6 +52,35 @@ def test_troubleshooting_lists_every_failure_category_with_its_code() -> None:
     text = (tree.ROOT / "docs/operator/troubleshooting.md").read_text()
     rows = dict(re.findall(r"^\| (\w+) \| .+ \| `(\w+)` \|$", text, re.MULTILINE))
     assert rows == {category.value: code.value for category, code in CATEGORY_CODES.items()}
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_the_architecture_page_lists_the_legal_phase_moves() -> None:
+    text = (tree.ROOT / "docs/developer/architecture.md").read_text()
+    table = text.split("| from | to |", 1)[1].split("\n\n", 1)[0]
+    rows = dict(re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", table, re.MULTILINE))
+    assert rows == {
+        start.value: ", ".join(sorted(end.value for end in ends))
+        for start, ends in LEGAL_MOVES.items()
+    }
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_the_recovery_page_lists_every_exit_code() -> None:
+    text = (tree.ROOT / "docs/developer/recovery.md").read_text()
+    rows = {int(number) for number in re.findall(r"^\| (\d+) \| [A-Z]", text, re.MULTILINE)}
+    assert rows == {code.value for code in ExitCode}
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_the_protocol_page_lists_every_filter_bit() -> None:
+    text = (tree.ROOT / "docs/developer/protocol.md").read_text()
+    rows = {
+        int(bit): word for bit, word in re.findall(r"^\| (\d+) \| ([\w-]+) \|", text, re.MULTILINE)
+    }
+    expected = {bit.value: str(bit.name).lower().replace("_", "-") for bit in OutputFilter}
+    expected.pop(OutputFilter.ALL.value, None)
+    assert rows == expected
 
 
 @pytest.mark.requirement("repo.docs-true")
