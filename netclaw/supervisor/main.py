@@ -93,7 +93,6 @@ def _run(home: Home, ticket: Ticket) -> int:
     make_private_folder(home.logs_dir)
     crashes = CrashReporter(home.logs_dir, program="netclawd", version=__version__, redact=redact)
     crashes.install()
-    is_leaving = True
     try:
         config = load_config(home)
         logs = _set_up_logs(config, redact)
@@ -103,16 +102,14 @@ def _run(home: Home, ticket: Ticket) -> int:
             stop_leftovers()
             logs.close()
         if wish is Wish.RESTART:
-            is_leaving = False
             crashes.close()
-            _execute_again(guard, ticket)
+            _execute_again(guard, ticket)  # nothing below runs, unless it fails
         if fault is not None:
             raise fault
         return EXIT_OK
     finally:
         crashes.close()
-        if is_leaving:
-            guard.leave()
+        guard.leave()
 
 
 def _set_up_logs(config: LoadedConfig, redact: Redactor) -> LogSetup:
@@ -210,3 +207,7 @@ def _listen_to_signals(supervisor: Supervisor) -> None:
         (signal.SIGHUP, Wish.RELOAD),
     ):
         loop.add_signal_handler(number, supervisor.wish, wish)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

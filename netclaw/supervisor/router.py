@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from netclaw.core.errors import NotFoundError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.phase import Phase
+from netclaw.observe.context import about
 from netclaw.ports.journal import Commit, SessionRecord
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.live_session import EndReason, LiveSession
@@ -144,7 +145,8 @@ class Router:
 
     async def _run_keeper(self, slot: Slot) -> None:
         try:
-            await self._keeper.keep(slot)
+            with about(session=slot.session_id):
+                await self._keeper.keep(slot)
         finally:
             slot.keeper = None
             self.release(slot)
