@@ -272,6 +272,21 @@ class Peer:
         )
         return row
 
+    async def stop_session(self, session_id: str) -> gateway_pb2.SessionRow:
+        """End a session's process at its next safe point."""
+        row: gateway_pb2.SessionRow = await self.admin.StopSession(
+            admin_pb2.SessionRef(session_id=session_id), metadata=self._metadata
+        )
+        return row
+
+    async def first_error(self, session_id: str, opened: asyncio.Event) -> common_pb2.Output:
+        """Watch a session until it tells of an error, which is returned."""
+        async with asyncio.timeout(WAIT_S):
+            async for output in self.attach(session_id, opened=opened):
+                if output.type == "error":
+                    return output
+        raise AssertionError("the stream ended without an error")
+
     async def wait_launched(self, session_id: str) -> None:
         """Poll the journal until a tool batch was started; bounded."""
         async with asyncio.timeout(WAIT_S):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import grpc
 import pytest
 
@@ -26,8 +28,15 @@ async def test_a_disk_that_fills_in_mid_turn_is_reported_and_survived() -> None:
             await peer.ensure("full")
             await peer.send("full", "[[gate:full]][[reply:the answer]]", message_id="m-1")
             await world.at_gate("full")
+            opened = asyncio.Event()
+            watching = asyncio.create_task(peer.first_error("full", opened))
+            await opened.wait()
             ballast = fill(world.home)
             world.open_gate("full")
+            told = await watching
+            assert told.category == "Storage"
+            assert "may already have run" in told.text
+            assert told.reference
 
             with pytest.raises(grpc.aio.AioRpcError) as raised:
                 await peer.send("before", "[[reply:refused]]", message_id="m-2")
@@ -43,6 +52,29 @@ async def test_a_disk_that_fills_in_mid_turn_is_reported_and_survived() -> None:
             for name in ("before", "full"):
                 check_journal(await peer.journal(name))
             assert await peer.check_storage() == ""
+
+
+@pytest.mark.requirement("recovery.disk-full-control")
+async def test_sessions_and_the_daemon_can_be_ended_while_the_disk_is_full() -> None:
+    world = World()
+    with small_disk(world.home, megabytes=64):
+        async with world:
+            await world.start()
+            peer = world.peer
+            await peer.ensure("stuck")
+            await peer.send("stuck", "[[gate:full]][[reply:late]]")
+            await world.at_gate("full")
+            ballast = fill(world.home)
+            world.open_gate("full")
+            await peer.wait_status(lambda status: status.storage_state != "ok")
+
+            async with asyncio.timeout(20):
+                await peer.stop_session("stuck")
+                assert await world.stop() == 0
+            ballast.unlink()
+            await world.start()
+            assert (await peer.wait_answered("stuck", 1))[0].outcome == "completed"
+            check_journal(await peer.journal("stuck"))
 
 
 async def test_a_full_disk_at_the_start_is_one_sentence() -> None:

@@ -198,4 +198,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 2 item 9",
         "A real model streams a real answer through netclaw's own client.",
     ),
+    Requirement(
+        "models.quickstart",
+        "issue 2 item 9",
+        "scripts/quickstart sets up, starts the daemon, holds a real chat and leaves it healthy.",
+    ),
 )

@@ -81,6 +81,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A full disk in mid-turn fails visibly, keeps the daemon up, and heals when space returns.",
     ),
     Requirement(
+        "recovery.disk-full-control",
+        "decision 9",
+        "While the disk is full a session and the daemon can still be stopped within their budgets.",
+    ),
+    Requirement(
         "recovery.random-kills",
         "issue 2",
         "Random kills of sessions, tools, zygote and supervisor keep every invariant of the journal.",
