@@ -71,13 +71,15 @@ class Keeper:
 
     async def _start_over(self, slot: Slot) -> None:
         """Kill what is left of a life that went wrong here, and wait before the next."""
-        live, slot.live = slot.live, None
+        live = slot.live
         if live is not None:
+            self._starter.forget(live)
             live.close_stream()
             if live.process is not None:
                 live.process.kill()
                 await live.process.wait()
             await self._bury(live)
+            slot.live = None
             live.buried.set()
         slot.is_wanted = True
         slot.early_ends += 1
@@ -87,6 +89,7 @@ class Keeper:
     async def _is_due(self, slot: Slot) -> bool:
         """Whether a start is due, and allowed; waits for the database if that is unusable."""
         while not self._is_barred(slot):
+            slot.state = SlotState.QUEUED
             await self._services.health.wait_usable()
             if slot.is_forced or slot.is_wanted:
                 return True
@@ -132,6 +135,7 @@ class Keeper:
         process = live.process
         status = await process.wait() if process is not None else 0
         slot.state = SlotState.ENDING
+        self._starter.forget(live)
         live.close_stream()
         await self._bury(live)
         # What was admitted meanwhile is in the journal, consumed or not; the store will say.
@@ -190,6 +194,7 @@ class Keeper:
     async def _after(self, slot: Slot, death: Death) -> float:
         """Draw the consequences of a death; returns the seconds to wait before a next start."""
         live, slot.live = slot.live, None
+        slot.state = SlotState.QUEUED
         _log.info(
             "session %s ended: %s (status %d)", slot.session_id, death.cause.value, death.status
         )

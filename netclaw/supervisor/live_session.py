@@ -84,6 +84,8 @@ class LiveSession:
         self.incarnation = 0
         self.phase = Phase.RECOVERING
         self.process: SessionProcess | None = None
+        self.token = ""
+        """By which the process introduces itself, once."""
         self.trees = ToolTrees()
         self.end_reason: EndReason | None = None
         self.is_sealed = False

@@ -19,7 +19,7 @@ from netclaw.ports.journal import Commit, SessionRecord
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.live_session import EndReason, LiveSession
 from netclaw.supervisor.services import Services
-from netclaw.supervisor.slot import Hold, Slot, SlotState
+from netclaw.supervisor.slot import Hold, Slot
 from netclaw.supervisor.start_gate import StartGate, Urgency
 from netclaw.wire.v1.session_host_pb2 import HostCommand
 
@@ -27,8 +27,6 @@ _log = logging.getLogger(__name__)
 
 URGENCY_OF = {"InputAdmitted": Urgency.WORK, "AnswerAdmitted": Urgency.ANSWER}
 """Events of ours that make a start due, whoever waits for the answer to their admission."""
-INTERRUPTIBLE = frozenset({SlotState.QUEUED, SlotState.BACKOFF, SlotState.PASSIVE})
-"""States in which a keeper waits and owns no process."""
 KEEPER_LOOK_S = 1.0
 """How often a keeper that is busy with a death is looked at again."""
 END_MARGIN_S = 2.0
@@ -142,14 +140,16 @@ class Router:
             slot.keeper = self._services.tasks.start(
                 self._run_keeper(slot), name=f"keeper of {slot.session_id}"
             )
+            # Not at the task's own end: one that is cancelled before its first step has none.
+            slot.keeper.add_done_callback(lambda _: self._on_keeper_end(slot))
 
     async def _run_keeper(self, slot: Slot) -> None:
-        try:
-            with about(session=slot.session_id):
-                await self._keeper.keep(slot)
-        finally:
-            slot.keeper = None
-            self.release(slot)
+        with about(session=slot.session_id):
+            await self._keeper.keep(slot)
+
+    def _on_keeper_end(self, slot: Slot) -> None:
+        slot.keeper = None
+        self.release(slot)
 
     def _on_phase(self, slot: Slot) -> None:
         if self._gate.is_short and slot.is_idle:
@@ -245,9 +245,12 @@ class Router:
             await asyncio.wait({keeper}, timeout=KEEPER_LOOK_S)
 
     async def _interrupt(self, slot: Slot) -> None:
-        """End a wait for a place, the database or a backoff."""
+        """End a wait for a place, the database or a backoff.
+
+        A keeper without a process has nothing in its hands: whatever it waits for, it may go.
+        """
         keeper = slot.keeper
-        if keeper is not None and slot.live is None and slot.state in INTERRUPTIBLE:
+        if keeper is not None and slot.live is None:
             keeper.cancel()
             await asyncio.wait({keeper})
 

@@ -39,17 +39,16 @@ class SessionHost:
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
-        self._expected: dict[bytes, tuple[str, LiveSession]] = {}
+        self._expected: dict[bytes, LiveSession] = {}
 
-    def expect(self, live: LiveSession) -> str:
+    def expect(self, live: LiveSession) -> None:
         """Make the token by which this process will introduce itself, once."""
-        token = new_token()
-        self._expected[_digest(token)] = (token, live)
-        return token
+        live.token = new_token()
+        self._expected[_digest(live.token)] = live
 
-    def forget(self, token: str) -> None:
-        """Take a token back."""
-        self._expected.pop(_digest(token), None)
+    def forget(self, live: LiveSession) -> None:
+        """Take its token back; nothing happens if it was used."""
+        self._expected.pop(_digest(live.token), None)
 
     async def connect(self, stream: RpcStream, _caller: Caller) -> None:
         """Serve one process until either side ends the stream."""
@@ -71,8 +70,8 @@ class SessionHost:
             frame = None
         if frame is None or frame.WhichOneof("body") != "hello":
             raise UnauthenticatedError("A session process must introduce itself first.")
-        token, live = self._expected.pop(_digest(frame.hello.token), ("", None))
-        if live is None or not hmac.compare_digest(token, frame.hello.token):
+        live = self._expected.pop(_digest(frame.hello.token), None)
+        if live is None or not _is_same(live.token, frame.hello.token):
             _log.warning("a process (pid %d) came with an unknown token", frame.hello.pid)
             raise UnauthenticatedError("The session token is not valid.")
         return live
@@ -100,6 +99,10 @@ def _joined(joiner: ChunkJoiner, frame: ToHost) -> ToHost | None:
         return ToHost.FromString(whole)
     except DecodeError:
         raise InvalidArgumentError("A frame in pieces is malformed.") from None
+
+
+def _is_same(known: str, shown: str) -> bool:
+    return hmac.compare_digest(known.encode("ascii"), shown.encode("utf-8", "replace"))
 
 
 def _digest(token: str) -> bytes:

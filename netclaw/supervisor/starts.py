@@ -55,15 +55,14 @@ class Starter:
             services.store.begin_incarnation(slot.session_id, at=services.now_ms()),
             name=f"start point of {slot.session_id}",
         )
-        token = self._host.expect(live)
+        self._host.expect(live)
         try:
             storage = await self._storage(slot)
             live.process = await services.spawner.spawn(
-                self._bootstrap(slot.session_id, token, storage)
+                self._bootstrap(slot.session_id, live.token, storage)
             )
             point = await beginning
         except BaseException:
-            self._host.forget(token)
             beginning.cancel()
             await self._undo(live)
             raise
@@ -73,7 +72,12 @@ class Starter:
             # Somebody wanted it dead before it was born.
             live.process.kill()
 
+    def forget(self, live: LiveSession) -> None:
+        """The process is dead: whoever shows its token now is not it."""
+        self._host.forget(live)
+
     async def _undo(self, live: LiveSession) -> None:
+        self.forget(live)
         if live.process is not None:
             live.process.kill()
             await live.process.wait()

@@ -84,6 +84,26 @@ async def test_a_token_opens_one_stream_once_and_a_wrong_one_none(world: InProce
     await played(world, play)
 
 
+@pytest.mark.requirement("supervisor.one-time-token")
+async def test_the_token_of_a_process_that_died_before_its_hello_is_void(
+    world: InProcess,
+) -> None:
+    async def die_at_once(_peer: Peer) -> int:
+        return -9
+
+    world.spawner.scripts = [die_at_once]
+    await world.send("hello", "x")
+    await world.until_phase("hello", "ready")
+    late = Peer(world.spawner.bootstraps[0], world.spawner.processes[0])
+    for token in (None, "", "\u00e9"):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await late.connect(token)
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        await late.close()
+        late = Peer(world.spawner.bootstraps[0], world.spawner.processes[0])
+    await late.close()
+
+
 async def test_a_stream_that_does_not_begin_with_hello_is_refused(world: InProcess) -> None:
     async def play(peer: Peer) -> None:
         other = Peer(peer.bootstrap, peer.process)
