@@ -144,6 +144,7 @@ class Slot:
         return (
             self.keeper is None
             and self.hold is None
+            and not (self.is_wanted or self.is_forced)
             and not self.is_blocked
             and not self.is_resting
             and not self.hub.has_subscribers

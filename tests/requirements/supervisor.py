@@ -218,4 +218,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "architecture, Speed and size",
         "The supervisor loads no vendor SDK, no mcp, no chat library and no HTTP stack.",
     ),
+    Requirement(
+        "supervisor.end-anywhere",
+        "cli, sessions",
+        "Stop, restart, reset and delete are carried out or refused in every state of a session.",
+    ),
 )
