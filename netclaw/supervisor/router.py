@@ -137,19 +137,26 @@ class Router:
 
     def _keep(self, slot: Slot) -> None:
         if slot.keeper is None and not (slot.hold or slot.is_blocked or self._keeper.is_draining):
-            slot.keeper = self._services.tasks.start(
+            task = self._services.tasks.start(
                 self._run_keeper(slot), name=f"keeper of {slot.session_id}"
             )
-            # Not at the task's own end: one that is cancelled before its first step has none.
-            slot.keeper.add_done_callback(lambda _: self._on_keeper_end(slot))
+            slot.keeper = task
+            task.add_done_callback(lambda _: self._on_keeper_gone(slot, task))
 
     async def _run_keeper(self, slot: Slot) -> None:
-        with about(session=slot.session_id):
-            await self._keeper.keep(slot)
+        try:
+            with about(session=slot.session_id):
+                await self._keeper.keep(slot)
+        finally:
+            # In the same step in which it saw that nothing is due: a wake in between would be lost.
+            slot.keeper = None
+            self.release(slot)
 
-    def _on_keeper_end(self, slot: Slot) -> None:
-        slot.keeper = None
-        self.release(slot)
+    def _on_keeper_gone(self, slot: Slot, task: asyncio.Task[None]) -> None:
+        """A keeper that is cancelled before its first step never comes to its own end."""
+        if slot.keeper is task:
+            slot.keeper = None
+            self.release(slot)
 
     def _on_phase(self, slot: Slot) -> None:
         if self._gate.is_short and slot.is_idle:

@@ -17,6 +17,7 @@ import grpc.aio
 from netclaw.config.home import Home
 from netclaw.config.load import load_config
 from netclaw.config.loaded import LoadedConfig
+from netclaw.core.exit_codes import ExitCode
 from netclaw.core.settings import DaemonSettings, LivenessSettings, SupervisionSettings
 from netclaw.observe.redact import Redactor
 from netclaw.supervisor.daemon import DaemonParts, Supervisor, Wish
@@ -28,7 +29,7 @@ from netclaw.wire.sandbox_facts import UNKNOWN
 from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
 from netclaw.wire.v1.admin_pb2_grpc import AdminStub
 from netclaw.wire.v1.gateway_pb2_grpc import GatewayStub
-from tests.supervisor.peers import Script, ScriptedSpawner, echo
+from tests.supervisor.peers import Peer, Script, ScriptedSpawner, echo
 
 WAIT_S = 10.0
 Metadata = tuple[tuple[str, str], ...]
@@ -229,3 +230,28 @@ class Subscription:
     def words(self) -> list[str]:
         """The types seen so far."""
         return [output.type for output in self.seen]
+
+
+Play = Callable[[Peer], Awaitable[None]]
+
+
+async def played(world: InProcess, play: Play, text: str = "go") -> Peer:
+    """Run one script as the process of session `hello` and return once it is through."""
+    outcome: asyncio.Future[Peer] = asyncio.get_running_loop().create_future()
+
+    async def script(peer: Peer) -> int:
+        try:
+            await play(peer)
+        except BaseException as fault:
+            if not outcome.done():
+                outcome.set_exception(fault)
+            raise
+        outcome.set_result(peer)
+        while await peer.read() is not None:
+            pass
+        return ExitCode.STREAM_LOST
+
+    world.spawner.scripts = [script]
+    await world.send("hello", text)
+    async with asyncio.timeout(10):
+        return await outcome
