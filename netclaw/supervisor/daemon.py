@@ -25,7 +25,7 @@ from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.home_guard import HomeGuard
 from netclaw.supervisor.keeper import Keeper
-from netclaw.supervisor.lifecycle import Drain
+from netclaw.supervisor.lifecycle import STOP_NOTICE, Drain
 from netclaw.supervisor.liveness import Liveness
 from netclaw.supervisor.local_model import LocalModel
 from netclaw.supervisor.manifest import take_manifest
@@ -95,6 +95,8 @@ class Supervisor:
         self._wishes: asyncio.Queue[Wish] = asyncio.Queue()
         self._tasks = Tasks(on_fatal=lambda _fault: self._wishes.put_nowait(Wish.FATAL))
         self._drain: Drain | None = None
+        self.ending: Wish | None = None
+        """How the run ends, once that is decided; a stop outranks a restart until the exec."""
         self._reloading = asyncio.Lock()
         self._is_watching_over = asyncio.Event()
         self._manager = ServiceManager()
@@ -148,8 +150,13 @@ class Supervisor:
 
     def wish(self, wish: Wish) -> None:
         """Ask for something; safe in a signal handler of the loop, acts later."""
-        self._wishes.put_nowait(wish)
-        if wish is Wish.STOP and self._drain is not None:
+        if self.ending is None:
+            self._wishes.put_nowait(wish)
+        elif wish is Wish.STOP and self.ending is Wish.RESTART:
+            self.ending = Wish.STOP
+            self.gateway.stop_notice = STOP_NOTICE
+            self._manager.tell("STOPPING=1")
+        elif wish is Wish.STOP and self._drain is not None:
             self._drain.hurry()
 
     async def request_stop(self, *, is_restart: bool) -> None:
@@ -186,7 +193,7 @@ class Supervisor:
 
     async def serve(self) -> Wish:
         """Run until told to end; returns STOP, RESTART or FATAL once everything is ended."""
-        wish = await self._until_end_is_wished()
+        self.ending = wish = await self._until_end_is_wished()
         if wish is Wish.RESTART:
             usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
             self._manager.tell("RELOADING=1", f"MONOTONIC_USEC={usec}")
@@ -200,17 +207,22 @@ class Supervisor:
                 await self._end(is_restart=wish is Wish.RESTART)
         except TimeoutError:
             _log.error("the stop took longer than %.0f s; what is left is killed", limit_s)
-        return wish
+        return self.ending
 
     async def _until_end_is_wished(self) -> Wish:
         while True:
             wish = await self._wishes.get()
             if wish is not Wish.RELOAD:
-                return wish
+                return Wish.STOP if wish is Wish.RESTART and self._is_stop_wished() else wish
             try:
                 await self.reload()
             except NetclawError as error:
                 _log.error("the configuration was not reloaded: %s", error.sentence)
+
+    def _is_stop_wished(self) -> bool:
+        """Whether a stop waits behind the wish at hand; no other wish matters any more."""
+        waiting = [self._wishes.get_nowait() for _ in range(self._wishes.qsize())]
+        return Wish.STOP in waiting
 
     async def _watch_configuration(self) -> None:
         """An edit of netclaw.json takes effect by itself (S0 "Recovery and restart")."""
@@ -285,7 +297,7 @@ class Supervisor:
         self.router.look_after(await self.services.store.runnable_sessions())
 
 
-def fault_of(wish: Wish) -> NetclawError | None:
+def fault_of(wish: Wish | None) -> NetclawError | None:
     """The error to end with; None for an end that was asked for."""
     if wish is Wish.FATAL:
         return InternalError("A part of the daemon failed; see the log.")

@@ -97,14 +97,15 @@ def _run(home: Home, ticket: Ticket) -> int:
         config = load_config(home)
         logs = _set_up_logs(config, redact)
         try:
-            wish, fault = asyncio.run(_serve(guard, config, ticket, redact, logs))
+            supervisor = asyncio.run(_serve(guard, config, ticket, redact, logs))
         finally:
             stop_leftovers()
             logs.close()
-        if wish is Wish.RESTART:
+        # Looked at after the loop has closed: a stop may have come while it did.
+        if supervisor.ending is Wish.RESTART:
             crashes.close()
             _execute_again(guard, ticket)  # nothing below runs, unless it fails
-        if fault is not None:
+        if (fault := fault_of(supervisor.ending)) is not None:
             raise fault
         return EXIT_OK
     finally:
@@ -127,8 +128,8 @@ def _set_up_logs(config: LoadedConfig, redact: Redactor) -> LogSetup:
 
 async def _serve(
     guard: HomeGuard, config: LoadedConfig, ticket: Ticket, redact: Redactor, logs: LogSetup
-) -> tuple[Wish, NetclawError | None]:
-    """Open what the daemon needs, run it, close it."""
+) -> Supervisor:
+    """Open what the daemon needs, run it, close it; its `ending` says what follows."""
     spawner = make_spawner()
     kill_leftovers(str(guard.home.root))
     store: SqliteJournalStore | None = None
@@ -166,8 +167,8 @@ async def _serve(
     gc.collect()
     gc.freeze()
     supervisor.when_ending = _end_anyhow_after
-    wish = await supervisor.serve()
-    return wish, fault_of(wish)
+    await supervisor.serve()
+    return supervisor
 
 
 def _end_anyhow_after(budget_s: float) -> None:

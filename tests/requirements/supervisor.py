@@ -223,4 +223,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cli, sessions",
         "Stop, restart, reset and delete are carried out or refused in every state of a session.",
     ),
+    Requirement(
+        "supervisor.stop-outranks",
+        "decision 80",
+        "A stop outranks a restart until the next generation is executed.",
+    ),
 )

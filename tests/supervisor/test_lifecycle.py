@@ -125,6 +125,29 @@ async def test_a_second_request_to_stop_is_in_a_hurry() -> None:
         await world.stop()
 
 
+@pytest.mark.requirement("supervisor.stop-outranks")
+@pytest.mark.parametrize("is_early", [True, False], ids=["queued", "draining"])
+async def test_a_stop_outranks_a_restart_that_is_under_way(*, is_early: bool) -> None:
+    async def stubborn(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        await asyncio.Event().wait()
+        return 0
+
+    async with InProcess(script=stubborn, daemon=DaemonSettings(drain_s=60)) as world:
+        await world.send("hello", "x")
+        await world.until_phase("hello", "ready")
+        world.supervisor.wish(Wish.RESTART)
+        if not is_early:
+            await world.until(lambda: world.supervisor.state == "draining")
+        world.supervisor.wish(Wish.STOP)
+        await world.until(lambda: world.supervisor.state == "draining")
+        late = await world.send("other", "during the drain")
+        assert "stopping" in late.notice
+        assert world.spawner.processes[0].is_alive, "the first stop is no second one"
+        assert await world.stop() is Wish.STOP
+
+
 @pytest.mark.requirement("supervisor.warm-up")
 async def test_sessions_at_work_before_a_stop_are_warm_when_traffic_resumes(
     world: InProcess,
