@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
+DEFAULT_UMASK = 0o022
+"""Taken where nobody knows the operator's."""
+
+
 class ShellMode(StrEnum):
     """Whether and where shell commands may run (`Tools.ShellMode`)."""
 
@@ -101,6 +105,9 @@ class ToolSettings:
     processes: int = 512
     file_size_mib: int = 2048
     cpu_seconds: int = 600
+    umask: int = DEFAULT_UMASK
+    """The operator's, for what tools make in a project directory; not configured: the daemon
+    notes it at its start, before it sets a private one for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

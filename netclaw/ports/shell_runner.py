@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from netclaw.core.settings import DEFAULT_UMASK
+
 
 class Confinement(StrEnum):
     """The backend that really confines a command; proved by running `true` at start."""
@@ -74,6 +76,8 @@ class ShellRequest:
     profile: SandboxProfile | None
     """None only for HostAllowed."""
     limits: ShellLimits
+    umask: int = DEFAULT_UMASK
+    """In force for the command, whatever the daemon's own is."""
 
 
 class ShellEnd(StrEnum):
