@@ -6,13 +6,11 @@ Pure functions over plain values; the supervisor holds one `CrashRecord` per ses
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.ids import SessionId
 from netclaw.core.session import sentences
 from netclaw.core.session.events import SessionEvent, TurnFailed
 from netclaw.core.session.state import SessionState
@@ -139,18 +137,11 @@ def is_crash_loop(record: CrashRecord, settings: SupervisionSettings) -> bool:
     return len(record.crashes) >= settings.quarantine_crashes
 
 
-def held_starts(
-    previous: Iterable[SessionId], current: Iterable[SessionId]
-) -> frozenset[SessionId]:
-    """Sessions whose start was in progress at both of the last two deaths of the supervisor.
-
-    They are held and reported, because such a start may be what kills it (protocol).
-    """
-    return frozenset(previous) & frozenset(current)
-
-
 def is_start_held(deaths_during_start: int) -> bool:
-    """The same rule for a store that counts, per session, consecutive deaths during its start."""
+    """Whether a start that was in progress at so many consecutive deaths of the supervisor waits.
+
+    Such a start may be what kills it, so it is held and reported (protocol).
+    """
     return deaths_during_start >= START_DEATHS_LIMIT
 
 

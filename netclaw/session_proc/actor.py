@@ -27,6 +27,7 @@ from netclaw.core.session.events import (
 from netclaw.core.session.evolve import evolve, preview
 from netclaw.core.session.outputs import ErrorOutput, Output, TextDelta, TextOutput
 from netclaw.core.session.sentences import MAYBE_RUN
+from netclaw.core.session.settle import settle
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import HostFault
@@ -232,11 +233,10 @@ class Actor:
                     event=event,
                 ),
             )
-        decision = flight.decision
-        if decision.needs_snapshot and self.state.head != flight.base + len(events):
-            # A foreign event came in between, so the snapshot was not the whole truth.
-            kept = replace(decision.runtime, snapshot_seq=self.runtime.snapshot_seq)
-            decision = replace(decision, runtime=kept)
+        is_interleaved = self.state.head != flight.base + len(events)
+        decision, again = settle(flight.decision, self.runtime, is_interleaved=is_interleaved)
+        if again is not None:
+            self._mailbox.put_back(Letter(again))
         self._conclude(decision)
 
     def _foreign_committed(self, message: Committed) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from netclaw.core.errors import NetclawError, QueueFullError
+from netclaw.core.errors import NetclawError
 from netclaw.core.ids import InputId, SessionId, TurnId
+from netclaw.core.session.admission import check_pending
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
 from netclaw.store import outbox
@@ -30,7 +31,7 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
             return _duplicate(known)
     scope.require_space()
     size = len(request.text.encode("utf-8", "surrogatepass"))
-    _check_room(scope, row, size)
+    check_pending(row.pending_inputs, row.pending_bytes, size, scope.limits)
     event = InputAdmitted(
         input_id=request.input_id,
         source_message_id=source_id,
@@ -58,16 +59,6 @@ def _try_admit(scope: WriteScope, request: AdmitRequest) -> Admission | NetclawE
         return admit(scope, request)
     except NetclawError as error:
         return error
-
-
-def _check_room(scope: WriteScope, row: SessionRow, size: int) -> None:
-    limits = scope.limits
-    if row.pending_inputs >= limits.pending_inputs_max:
-        raise QueueFullError(
-            f"The session already has {row.pending_inputs} messages waiting for an answer."
-        )
-    if row.pending_bytes + size > limits.pending_bytes_max:
-        raise QueueFullError("The messages waiting for an answer are too large together.")
 
 
 def _record(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int, size: int) -> None:

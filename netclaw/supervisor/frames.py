@@ -4,8 +4,9 @@ gRPC allows one write at a time, so one task writes and everybody else queues wi
 
 Rows that a busy session can do nothing with yet are postponed: they leave before the next frame
 of any kind, or after a short while. A session in the middle of a turn looks at new inputs only
-when its own append is committed, so it sees them in time, and a flood of admissions does not cost
-it one wake-up each.
+when its own append is committed: what was committed before that append is sent before its answer,
+and the session takes a second look at the boundary for it (`core.session.settle`). So nothing
+misses a boundary, and a flood of admissions does not cost a session one wake-up each.
 """
 
 from __future__ import annotations

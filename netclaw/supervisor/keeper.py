@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netclaw.core.errors import NetclawError, NotFoundError, StorageError
-from netclaw.core.exit_codes import ExitCode
-from netclaw.core.supervision import DeathCause, NextStep, Verdict, backoff_s
+from netclaw.core.supervision import DeathCause, NextStep, Verdict, backoff_s, cause_of
 from netclaw.supervisor.crashes import record_crash
 from netclaw.supervisor.live_session import EndReason, LiveSession
 from netclaw.supervisor.services import Services
@@ -238,11 +237,6 @@ def _judge(live: LiveSession, status: int) -> Death:
         return Death(cause=DeathCause.ENDED, status=status, was_asked_for=True)
     if live.is_hung:
         return Death(cause=DeathCause.HUNG, status=status, was_asked_for=False)
-    try:
-        code = ExitCode(status)
-    except ValueError:
-        return Death(cause=DeathCause.CRASH, status=status, was_asked_for=False)
-    if code is ExitCode.STORAGE:
-        return Death(cause=DeathCause.STORAGE, status=status, was_asked_for=True)
-    cause = DeathCause.CRASH if code.is_crash else DeathCause.ENDED
-    return Death(cause=cause, status=status, was_asked_for=live.is_sealed)
+    cause = cause_of(status)
+    was_asked_for = cause is DeathCause.STORAGE or live.is_sealed
+    return Death(cause=cause, status=status, was_asked_for=was_asked_for)

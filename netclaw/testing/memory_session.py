@@ -9,11 +9,11 @@ from typing import get_args
 from netclaw.core.errors import (
     HeadMovedError,
     InvalidArgumentError,
-    QueueFullError,
     StaleIncarnationError,
 )
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.session import events as ev
+from netclaw.core.session.admission import check_pending
 from netclaw.core.settings import DaemonSettings
 from netclaw.ports.journal import (
     Admission,
@@ -151,10 +151,7 @@ class MemorySession:
             return known, ()
         size = len(request.text.encode("utf-8", "surrogatepass"))
         waiting = self.open_inputs
-        if len(waiting) >= limits.pending_inputs_max:
-            raise QueueFullError("Too many messages wait for an answer.")
-        if sum(item.text_bytes for item in waiting) + size > limits.pending_bytes_max:
-            raise QueueFullError("The messages waiting for an answer are too large together.")
+        check_pending(len(waiting), sum(item.text_bytes for item in waiting), size, limits)
         admitted = ev.InputAdmitted(
             input_id=request.input_id,
             source_message_id=request.source_message_id,

@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 
 from netclaw.core.errors import InvalidArgumentError, NetclawError, QueueFullError, TooLargeError
-from netclaw.core.session.admission import (
-    check_pending,
-    check_text,
-    decode_text,
-    is_known_source,
-    pending,
-)
+from netclaw.core.session.admission import check_pending, check_text
 from netclaw.core.settings import DaemonSettings
-from netclaw.testing.story import Story
 
 SETTINGS = DaemonSettings()
 MIB = 1024 * 1024
@@ -48,25 +41,6 @@ def test_an_attachment_may_come_without_words() -> None:
     assert check_text("", SETTINGS, has_media=True) == 0
 
 
-@pytest.mark.requirement("core.admission-text")
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [
-        (b"\xff\xfe", InvalidArgumentError),
-        (b"\xed\xa0\x80", InvalidArgumentError),
-        (b"x" * (MIB + 1), TooLargeError),
-        (b"", InvalidArgumentError),
-    ],
-)
-def test_bytes_that_are_no_message(data: bytes, error: type[NetclawError]) -> None:
-    with pytest.raises(error):
-        decode_text(data, SETTINGS)
-
-
-def test_bytes_that_are_a_message() -> None:
-    assert decode_text("schön".encode(), SETTINGS) == "schön"
-
-
 @pytest.mark.requirement("core.admission-pending")
 def test_a_session_holds_at_most_200_unanswered_inputs() -> None:
     check_pending(199, 0, 1, SETTINGS)
@@ -79,23 +53,3 @@ def test_a_session_holds_at_most_8_mib_of_unanswered_text() -> None:
     check_pending(8, 7 * MIB, MIB, SETTINGS)
     with pytest.raises(QueueFullError, match="8388608 bytes"):
         check_pending(8, 7 * MIB + 1, MIB, SETTINGS)
-
-
-def test_pending_counts_waiting_inputs_and_those_of_the_open_turn() -> None:
-    story = Story()
-    story.start()
-    story.admit("é")
-    story.admit("ab")
-    assert pending(story.state) == (2, 4)
-    story.answer()
-    story.answer()
-    assert pending(story.state) == (0, 0)
-
-
-@pytest.mark.requirement("core.admission-dedupe")
-def test_a_message_is_known_by_its_source_id_and_without_one_never() -> None:
-    story = Story()
-    story.given(story.input(source_id="m1"), story.input())
-    assert is_known_source(story.state, "m1")
-    assert not is_known_source(story.state, "m2")
-    assert not is_known_source(story.state, None)

@@ -30,7 +30,6 @@ from netclaw.core.session.outputs import (
     TurnCompletedOutput,
 )
 from netclaw.core.session.phase import Phase
-from netclaw.core.session.runnable import runnable_work
 from netclaw.core.tool_call import OutcomeCategory, ToolResult
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB
@@ -267,18 +266,6 @@ def test_crashes_are_counted_against_the_open_turn_alone() -> None:
 def test_a_second_recover_changes_nothing() -> None:
     story = started()
     assert story.when(Recover()).events == ()
-
-
-@pytest.mark.requirement("core.runnable-work")
-def test_inputs_and_open_turns_are_runnable_work_and_their_end_is_not() -> None:
-    story = Story()
-    assert not runnable_work(story.state)
-    story.given(story.input())
-    assert runnable_work(story.state)
-    story.start()
-    assert runnable_work(story.state)
-    story.answer()
-    assert not runnable_work(story.state)
 
 
 def test_crash_after_crash_ends_in_the_same_state_as_one() -> None:

@@ -39,7 +39,7 @@ def asked(interest: OutputFilter = OutputFilter(0)) -> Story:
 
 @pytest.mark.requirement("core.batch-start")
 def test_round_and_batch_start_are_one_append_before_any_call_runs() -> None:
-    story = asked()
+    story = asked(OutputFilter.TEXT)
     decision = story.call_tools(2, text="Looking.")
     ids = tuple(item.call.call_id for item in story.launched)
     assert decision.events == (
@@ -54,6 +54,15 @@ def test_round_and_batch_start_are_one_append_before_any_call_runs() -> None:
     )
     assert decision.effects == (like(RunTool), like(RunTool))
     assert len(set(ids)) == 2
+
+
+@pytest.mark.requirement("core.preamble-recorded")
+@pytest.mark.parametrize("interest", [OutputFilter(0), OutputFilter.TEXT, OutputFilter.ALL])
+def test_a_preamble_is_shown_exactly_if_it_is_recorded_as_released(interest: OutputFilter) -> None:
+    decision = asked(interest).call_tools(text="Looking.")
+    (recorded,) = (event for event in decision.events if isinstance(event, RoundRecorded))
+    is_shown = any(isinstance(output, TextOutput) for output in decision.outputs)
+    assert recorded.is_text_released is is_shown is bool(interest)
 
 
 @pytest.mark.requirement("core.call-ids")

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from netclaw.core.authority import Authority
+from netclaw.core.ids import DispatchToken
 from netclaw.core.messages import NoteMessage, UserMessage
-from netclaw.core.session.effects import CallModel
+from netclaw.core.session.commands import LookAgain, Recover
+from netclaw.core.session.effects import CallModel, Decision
 from netclaw.core.session.events import (
     InputJoined,
     ToolResultRecorded,
@@ -16,6 +18,8 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
+from netclaw.core.session.settle import settle
+from netclaw.core.session.state import Runtime
 from netclaw.core.session.turn_join import joiners, preemptor
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
@@ -132,3 +136,83 @@ def test_nobody_preempts_a_person_or_no_turn() -> None:
     story.admit(by=OPERATOR)
     assert preemptor(story.state) is None
     assert preemptor(Story().state) is None
+
+
+def boundary_with(story: Story, by: Authority) -> Decision:
+    """The last tool ends while an input is being committed beneath the append that says so."""
+    before = story.runtime
+    decision = story.ask(story.tool_ended())
+    story.given(story.input("just before", by=by), *decision.events)
+    decision, again = settle(decision, before, is_interleaved=True)
+    story.runtime = decision.runtime
+    assert again is not None
+    assert decision.effects == (), "no model call before the second look"
+    return story.when(again)
+
+
+@pytest.mark.requirement("core.boundary-second-look")
+def test_an_input_committed_right_before_the_boundary_joins_at_it() -> None:
+    story = in_batch(ALICE)
+    decision = boundary_with(story, ALICE)
+    assert decision.events == (like(InputJoined, input_ids=("i2",)),)
+    assert decision.effects == (like(CallModel, token=story.model_token, round=1),)
+    assert story.messages[-1] == like(UserMessage, text="just before")
+
+
+@pytest.mark.requirement("core.boundary-second-look")
+def test_a_person_who_writes_right_before_the_boundary_preempts_at_it() -> None:
+    story = in_batch(REMINDER)
+    decision = boundary_with(story, ALICE)
+    assert decision.events == (
+        like(TurnRecorded, outcome=TurnOutcome.STOPPED),
+        like(TurnStarted, input_ids=("i2",)),
+    )
+
+
+@pytest.mark.requirement("core.boundary-second-look")
+def test_whoever_may_not_join_holds_the_boundary_up_by_nothing() -> None:
+    story = in_batch(ALICE)
+    decision = boundary_with(story, BOB)
+    assert decision.events == ()
+    assert decision.effects == (like(CallModel, token=story.model_token, round=1),)
+
+
+@pytest.mark.requirement("core.boundary-second-look")
+def test_a_resumed_turn_without_a_batch_has_no_boundary_to_join_at() -> None:
+    story = Story()
+    story.start()
+    story.admit("first", by=ALICE)
+    story.crash()
+    before = story.runtime
+    decision = story.ask(Recover())
+    story.given(story.input(by=ALICE), *decision.events)
+    decision, again = settle(decision, before, is_interleaved=True)
+    story.runtime = decision.runtime
+    assert again is not None
+    assert story.when(again).effects == (like(CallModel, token=story.model_token, round=0),)
+    assert [item.admitted.input_id for item in story.state.buffered] == ["i2"]
+
+
+@pytest.mark.requirement("core.boundary-second-look")
+def test_a_second_look_for_a_call_that_is_no_more_changes_nothing() -> None:
+    story = in_batch(ALICE)
+    assert story.when(LookAgain(token=DispatchToken("old"))).effects == ()
+    story.finish_tools()
+    story.answer()
+    assert story.when(LookAgain(token=DispatchToken("old"))).effects == ()
+
+
+def test_a_decision_over_an_exact_head_or_without_a_model_call_stands_as_it_is() -> None:
+    story = in_batch(ALICE)
+    before = story.runtime
+    decision = story.ask(story.tool_ended())
+    assert settle(decision, before, is_interleaved=False) == (decision, None)
+    idle = story.ask(LookAgain(token=DispatchToken("old")))
+    assert settle(idle, before, is_interleaved=True) == (idle, None)
+
+
+@pytest.mark.requirement("core.snapshots")
+def test_a_snapshot_over_a_moved_head_was_not_stored() -> None:
+    decision = Decision(runtime=Runtime(snapshot_seq=30), needs_snapshot=True)
+    left, again = settle(decision, Runtime(snapshot_seq=10), is_interleaved=True)
+    assert (left.runtime.snapshot_seq, again) == (10, None)

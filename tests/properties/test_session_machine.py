@@ -23,12 +23,11 @@ from netclaw.core.session import commands as c
 from netclaw.core.session.events import InputAdmitted
 from netclaw.core.session.evolve import replay
 from netclaw.core.session.outputs import OutputFilter
-from netclaw.core.session.runnable import runnable_work
 from netclaw.core.session.state import SessionState
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
 from netclaw.testing.story import SHELL
-from tests.properties.world import Process, World
+from tests.properties.world import Process, World, has_work
 
 SENDERS = st.sampled_from([ALICE, ALICE, BOB, OPERATOR, STRANGER, REMINDER, WEBHOOK])
 POSITION = st.integers(min_value=0, max_value=20)
@@ -276,7 +275,7 @@ class SessionMachine(RuleBasedStateMachine):
                 process.mailbox.append(c.FireTimer(timer=kind, token=process.timers.pop(kind)))
             else:
                 break
-        assert not runnable_work(world.states[-1]), "work was left undone"
+        assert not has_work(world.states[-1]), "work was left undone"
         assert world.states[-1] == replay(SessionState(), world.rows)
         assert set(world.rules.consumed) == {f"i{n + 1}" for n in range(self.admitted)}
         assert world.rules.waiting == []

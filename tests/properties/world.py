@@ -7,7 +7,7 @@ waits in a queue until a step moves it, and a kill may fall between any two step
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from netclaw.core.ids import DispatchToken
 from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -17,8 +17,9 @@ from netclaw.core.session import events as ev
 from netclaw.core.session.decide import decide
 from netclaw.core.session.evolve import evolve, preview, replay
 from netclaw.core.session.request import build_messages
-from netclaw.core.session.runnable import runnable_work
+from netclaw.core.session.settle import settle
 from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.session.turn_join import joiners, preemptor
 from netclaw.core.settings import SessionSettings, SessionTuning, SupervisionSettings
 from netclaw.core.supervision import CrashRecord, DeathCause, judge_death, poison_events
 from netclaw.testing.clock import FakeClock
@@ -27,6 +28,13 @@ from netclaw.testing.story import Story
 from tests.properties.journal_rules import JournalRules
 
 SETTINGS = SessionSettings(tuning=SessionTuning(idle_s=60.0))
+
+
+def has_work(state: SessionState) -> bool:
+    """Whether a start is due, as the store judges it (protocol "Runnable work")."""
+    return bool(state.buffered or state.answers) or state.turn is not None
+
+
 NEVER_QUARANTINED = SupervisionSettings(quarantine_crashes=10**6)
 
 
@@ -193,9 +201,9 @@ class World:
         is_exact = process.state.head == base + len(decision.events)
         if decision.needs_snapshot and is_exact:
             self.snapshot = (process.state.head, process.state)
-        elif decision.needs_snapshot:
-            kept = replace(decision.runtime, snapshot_seq=process.runtime.snapshot_seq)
-            decision = replace(decision, runtime=kept)
+        decision, again = settle(decision, process.runtime, is_interleaved=not is_exact)
+        if again is not None:
+            process.mailbox.appendleft(again)
         self._conclude(process, decision)
 
     def _refused(self, process: Process) -> None:
@@ -245,6 +253,9 @@ class World:
     ) -> None:
         assert state.turn is not None
         assert call.turn_id == state.turn.turn_id
+        if state.turn.batch and not runtime.nudge:
+            assert not joiners(state.turn, state.buffered), "an input missed the boundary"
+            assert preemptor(state) is None, "a person missed the boundary"
         messages = build_messages(state, runtime)
         check_pairs(messages)
         inputs = [item.input_id for item in messages if isinstance(item, UserMessage)]
@@ -274,7 +285,7 @@ class World:
 
     @property
     def is_start_due(self) -> bool:
-        return self.process is None and runnable_work(self.states[-1])
+        return self.process is None and has_work(self.states[-1])
 
     def settle(self) -> None:
         """Move every frame and command until nothing is left to move. Must end."""

@@ -172,9 +172,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The notice about an interrupted turn is left out if a drain already told the person.",
     ),
     Requirement(
-        "core.runnable-work",
+        "core.boundary-second-look",
+        "S0 Who joins a turn",
+        "An input committed before the append that passes a boundary joins or preempts there.",
+    ),
+    Requirement(
+        "core.preamble-recorded",
         _RECOVERY,
-        "Inputs, open turns and answers make a start due, and nothing else.",
+        "A preamble is shown only if its round is recorded as released.",
     ),
     Requirement(
         "core.drain-idle", "S0 Recovery and restart", "A drain passivates an idle session at once."

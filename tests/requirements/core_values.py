@@ -16,11 +16,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session holds at most 200 inputs or 8 MiB that are not answered.",
     ),
     Requirement(
-        "core.admission-dedupe",
-        "decision 2",
-        "A message with a known source id is not admitted twice.",
-    ),
-    Requirement(
         "core.watchdog-prefill",
         _TIMEOUTS,
         "The wait for the first token is bounded; a keepalive renews it.",

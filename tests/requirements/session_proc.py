@@ -170,4 +170,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 94",
         "A session forked from the zygote stays within its memory budget before and after a turn.",
     ),
+    Requirement(
+        "session_proc.boundary",
+        "S0 Who joins a turn",
+        "A message committed right before a batch boundary is in the next model call.",
+    ),
+    Requirement(
+        "session_proc.preamble",
+        'protocol, "Recovery, exactly"',
+        "A preamble leaves only if its round is recorded as released.",
+    ),
 )

@@ -8,7 +8,14 @@ import pytest
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import CallId
-from netclaw.core.session.events import AnswerAdmitted, TitleSet, TurnRecorded, TurnStarted
+from netclaw.core.session.events import (
+    AnswerAdmitted,
+    RoundRecorded,
+    TitleSet,
+    TurnRecorded,
+    TurnStarted,
+)
+from netclaw.core.session.outputs import OutputFilter
 from netclaw.session_proc.recovery import rebuild
 from netclaw.wire.v1.session_host_pb2 import (
     Append,
@@ -272,3 +279,40 @@ async def test_a_raced_snapshot_is_put_off_to_the_next_append(
     assert len(raced) == 1
     assert len(asked) == 2
     assert host.seen.appends.index(asked[1]) == host.seen.appends.index(asked[0]) + 1
+
+
+@pytest.mark.requirement("session_proc.boundary")
+async def test_an_admission_right_before_the_boundary_joins_at_it(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
+    """Committed beneath the append of the last result: it is in the very next request."""
+    late: list[str] = []
+
+    def admit(append: Append) -> None:
+        if "ToolResultRecorded" in types_of(append) and not late:
+            late.append(host.admit("just before"))
+
+    host.before_append = admit
+    start()
+    first = host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    await host.turn_completed()
+    (completed,) = host.seen.of_type("turn_completed")
+    assert list(completed.input_ids) == [first, *late]
+    assert model.request_count == 2, "no model call is begun and thrown away"
+    assert "just before" in str(model.requests[1].messages)
+
+
+@pytest.mark.requirement("session_proc.preamble")
+@pytest.mark.parametrize(
+    ("interest", "shown"), [(OutputFilter.TOOL_CALLS, 0), (OutputFilter.TEXT, 1)]
+)
+async def test_a_preamble_leaves_only_if_the_record_says_so(
+    host: ScriptedHost, start: Start, interest: OutputFilter, shown: int
+) -> None:
+    host.interest = interest
+    start()
+    host.admit('[[reply:Looking.]] [[tool:say {"key":"a"}]] [[reply:done]]')
+    await host.turn_completed()
+    (recorded,) = (e for e in host.journal.events() if isinstance(e, RoundRecorded))
+    assert recorded.is_text_released is bool(shown)
+    assert [o.text for o in host.seen.of_type("text")] == ["Looking."] * shown + ["done"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from netclaw.core.errors import InvalidArgumentError, QueueFullError, TooLargeError
-from netclaw.core.session.state import SessionState
 from netclaw.core.settings import DaemonSettings
 
 
@@ -29,18 +28,6 @@ def check_text(text: str, settings: DaemonSettings, *, has_media: bool = False) 
     return size
 
 
-def decode_text(data: bytes, settings: DaemonSettings) -> str:
-    """Bytes from outside as text; the same errors as `check_text`, before anything is decoded."""
-    if len(data) > settings.text_max_bytes:
-        raise TooLargeError(_too_large(settings.text_max_bytes))
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InvalidArgumentError("The message is not valid UTF-8.") from None
-    check_text(text, settings)
-    return text
-
-
 def check_pending(
     pending_inputs: int, pending_bytes: int, new_bytes: int, settings: DaemonSettings
 ) -> None:
@@ -56,20 +43,6 @@ def check_pending(
         raise QueueFullError(
             f"The messages waiting in this session would exceed {settings.pending_bytes_max} bytes."
         )
-
-
-def pending(state: SessionState) -> tuple[int, int]:
-    """How many inputs are admitted and not consumed, and the bytes of their texts."""
-    waiting = (*state.buffered, *state.in_turn)
-    return len(waiting), sum(len(item.admitted.text.encode("utf-8")) for item in waiting)
-
-
-def is_known_source(state: SessionState, source_message_id: str | None) -> bool:
-    """Whether this message was admitted recently; without a stable id nothing is known twice.
-
-    The store's table is the truth for all time; this window spares asking it.
-    """
-    return source_message_id is not None and source_message_id in state.recent_source_ids
 
 
 def _too_large(limit: int) -> str:

@@ -101,6 +101,13 @@ class FinishTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookAgain:
+    """Inputs were committed beneath the append whose model call (`token`) has not begun yet."""
+
+    token: DispatchToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopTurn:
     """A person ends the turn at the next safe point (decision 26)."""
 
@@ -144,6 +151,7 @@ SessionCommand = (
     | FailRound
     | BeginOutput
     | FinishTool
+    | LookAgain
     | StopTurn
     | Drain
     | Passivate

@@ -99,6 +99,13 @@ def _finish_tool(draft: Draft, command: c.FinishTool) -> None:
     tool_batch.finish_call(draft, command)
 
 
+def _look_again(draft: Draft, command: c.LookAgain) -> None:
+    open_turn = draft.state.turn
+    if open_turn is not None and command.token == draft.runtime.model_token:
+        draft.runtime = replace(draft.runtime, model_token=None)
+        tool_batch.look_again(draft, open_turn)
+
+
 def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
     open_turn, runtime = draft.state.turn, draft.runtime
     if open_turn is None or runtime.phase is not Phase.PROCESSING or runtime.is_stop_requested:
@@ -166,6 +173,7 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(c.FailRound, _fail_round),
         _rule(c.BeginOutput, _begin_output),
         _rule(c.FinishTool, _finish_tool),
+        _rule(c.LookAgain, _look_again),
         _rule(c.StopTurn, _stop_turn),
         _rule(c.Drain, _drain),
         _rule(c.Passivate, _passivate),

@@ -67,7 +67,7 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
         )
     )
     draft.runtime = replace(draft.runtime, nudges=0, nudge="", spent=Usage())
-    if has_text and not is_draining:
+    if is_seen:
         draft.say(TextOutput(turn_id=open_turn.turn_id, text=command.text, round=open_turn.rounds))
     draft.say(turn.usage_output(draft, open_turn.turn_id, open_turn.usage.plus(usage)))
     _refuse_faulty(draft, open_turn, calls)
@@ -132,6 +132,18 @@ def pass_boundary_if_reached(draft: Draft) -> None:
         turn.preempt(draft, open_turn, person)
     else:
         turn_join.join(draft, open_turn)
+        draft.call_model(open_turn)
+
+
+def look_again(draft: Draft, open_turn: OpenTurn) -> None:
+    """Decide once more what comes before the next model call: inputs were committed meanwhile.
+
+    Whatever was committed before the append that passed the boundary counts at that boundary; the
+    decision itself was made before it was known.
+    """
+    if open_turn.batch:
+        pass_boundary_if_reached(draft)
+    else:
         draft.call_model(open_turn)
 
 
