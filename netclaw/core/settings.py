@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-
 DEFAULT_UMASK = 0o022
 """Taken where nobody knows the operator's."""
 
