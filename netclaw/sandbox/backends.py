@@ -50,7 +50,7 @@ def _plan_bubblewrap(
     facts: SandboxFacts, request: ShellRequest, profile: SandboxProfile
 ) -> LaunchPlan:
     steps = plan_view(profile, host_places(os.environ))
-    command = limits.gate(request.argv, request.limits)
+    command = limits.gate(request.argv, request.limits, request.umask)
 
     def build(payload_fd: int, info_fd: int) -> list[str]:
         head = bwrap.arguments(
@@ -63,10 +63,7 @@ def _plan_bubblewrap(
         )
         return head + command
 
-    # Abstract sockets belong to the network namespace: where the host's is shared there is no
-    # AF_UNIX at all.
-    program = seccomp.assemble(has_unix=not profile.has_network, has_internet=True)
-    return LaunchPlan(build=build, payload=program)
+    return LaunchPlan(build=build, payload=seccomp.assemble(has_internet=True))
 
 
 def _plan_unshare(
@@ -75,7 +72,7 @@ def _plan_unshare(
     steps = plan_view(profile, host_places(os.environ))
     plan = _helper_plan("unshare", request)
     plan["mounts"] = [(step.mount.name, step.path) for step in steps]
-    plan["seccomp"] = seccomp.assemble(has_unix=not profile.has_network, has_internet=True)
+    plan["seccomp"] = seccomp.assemble(has_internet=True)
     plan["has_network"] = profile.has_network
     spaces = [facts.program, "-U", "-r", "-m", "-p", "-i", "-u", "-C", "-f"]
     spaces += [] if profile.has_network else ["-n"]
@@ -90,7 +87,6 @@ def _plan_landlock(request: ShellRequest, profile: SandboxProfile) -> LaunchPlan
     plan["readable"], plan["writable"] = list(readable), list(writable)
     plan["has_network"] = profile.has_network
     plan["seccomp"] = seccomp.assemble(
-        has_unix=False,
         has_internet=profile.has_network,
         sees_others=True,
         metadata=seccomp.Metadata.OPENED if os.geteuid() else seccomp.Metadata.TIMES,
@@ -101,7 +97,7 @@ def _plan_landlock(request: ShellRequest, profile: SandboxProfile) -> LaunchPlan
 def _helper_plan(mode: str, request: ShellRequest) -> HelperPlan:
     return HelperPlan(
         mode=mode,
-        argv=limits.gate(request.argv, request.limits),
+        argv=limits.gate(request.argv, request.limits, request.umask),
         cwd=request.cwd,
         seccomp=b"",
         mounts=[],

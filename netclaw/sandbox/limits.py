@@ -31,9 +31,10 @@ _CGROUPS = "/sys/fs/cgroup"
 _STORM_SAMPLES = 8
 
 
-def gate(argv: Iterable[str], limits: ShellLimits) -> list[str]:
+def gate(argv: Iterable[str], limits: ShellLimits, umask: int) -> list[str]:
     """Wraps a command: set limits, say ready, wait for one line on stdin, then become the command.
 
+    `umask` is the operator's, because the daemon's own would make the files of a project private.
     End of file instead of the line means that the session is gone: the command never runs.
     `exec` hands over the argv untouched, so what runs is what was judged.
     """
@@ -43,6 +44,7 @@ def gate(argv: Iterable[str], limits: ShellLimits) -> list[str]:
     if limits.cpu_seconds:
         script.append(f"ulimit -t {limits.cpu_seconds}")
     script = [f"{line} 2>/dev/null" for line in script]
+    script.append(f"umask {umask & 0o777:04o}")
     script += ["printf '\\006'", f"read -r x || exit {REFUSED_STATUS}", 'exec "$@" </dev/null']
     return ["/bin/sh", "-c", "\n".join(script), "sh", *argv]
 

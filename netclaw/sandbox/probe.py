@@ -1,9 +1,10 @@
 """Finds out, by really running it, which confinement works on this machine.
 
 For each backend, strongest first, one command goes through the very runner that sessions use. It
-must succeed and prove from inside that a secret file cannot be read, that a socket of the netclaw
-home cannot be reached, and that nothing can be written outside its root. Versions and files prove
-nothing; `true` in the real argv does. Everything happens in a folder of its own.
+must succeed and prove from inside that a secret file cannot be read, that no Unix socket can be
+reached, neither in the netclaw home nor in its own root, and that nothing can be written outside
+that root. Versions and files prove nothing; `true` in the real argv does. Everything happens in a
+folder of its own.
 """
 
 from __future__ import annotations
@@ -36,23 +37,26 @@ PROBE_S = 5.0
 """How long one backend may take before it counts as not working."""
 
 _ESCAPED_STATUS = 42
+_SOCKET = "netclawd.sock"
 _WORDS_AT_MOST = 160
 
 _CHECK = f"""
 true || exit 1
 if cat "$1/config/secrets.json" >/dev/null 2>&1; then exit {_ESCAPED_STATUS}; fi
 if (: > "$1/planted") 2>/dev/null; then exit {_ESCAPED_STATUS}; fi
+"$3" -I -S -c "$4" "$1/run" "$2" || exit
 echo proved > "$2/proof"
 """
 
 _CONNECT = f"""
 import os, socket, sys
-try:
-    os.chdir(os.path.dirname(sys.argv[1]))  # a path of any length
-    socket.socket(socket.AF_UNIX).connect(os.path.basename(sys.argv[1]))
-except OSError:
-    sys.exit(0)
-sys.exit({_ESCAPED_STATUS})
+for folder in sys.argv[1:]:
+    try:
+        os.chdir(folder)  # so that its path may have any length
+        socket.socket(socket.AF_UNIX).connect({_SOCKET!r})
+    except OSError:
+        continue
+    sys.exit({_ESCAPED_STATUS})
 """
 
 
@@ -63,7 +67,6 @@ class _Ground:
     home: str
     workspace: str
     tmp: str
-    socket: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,26 +144,25 @@ def _ground() -> Iterator[_Ground]:
         home=f"{folder}/home",
         workspace=f"{folder}/home/sessions/probe/workspace",
         tmp=f"{folder}/t",
-        socket=f"{folder}/home/run/netclawd.sock",
     )
     try:
         for path in (ground.workspace, ground.tmp, f"{ground.home}/config", f"{ground.home}/run"):
             os.makedirs(path, 0o700)
         with open(f"{ground.home}/config/secrets.json", "w", encoding="utf-8") as file:
             file.write("probe")
-        with _listening(f"{ground.home}/run", "netclawd.sock"):
+        with _listening(f"{ground.home}/run"), _listening(ground.workspace):
             yield ground
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _listening(folder: str, name: str) -> Iterator[None]:
+def _listening(folder: str) -> Iterator[None]:
     """A socket that somebody listens on, however long the folder's path is."""
     fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(f"/proc/self/fd/{fd}/{name}")
+            listener.bind(f"/proc/self/fd/{fd}/{_SOCKET}")
             listener.listen(1)
             yield
     finally:
@@ -170,31 +172,25 @@ def _listening(folder: str, name: str) -> Iterator[None]:
 async def _try(facts: SandboxFacts, ground: _Ground) -> str:
     """Empty if the backend did everything it must; else what it said, in a few words."""
     proof = f"{ground.workspace}/proof"
-    outcome, text = await _run(
-        facts, ground, "/bin/sh", "-c", _CHECK, "sh", ground.home, ground.workspace
-    )
+    outcome, text = await _run(facts, ground)
     if outcome.end is not ShellEnd.EXITED or outcome.exit_code != 0:
         return _complaint(outcome, text)
     try:
         os.unlink(proof)
     except FileNotFoundError:
         return "what it wrote did not arrive"
-    if facts.backend is not Confinement.LANDLOCK:
-        return ""  # the socket's folder is not there at all: reading the secret showed that
-    # Landlock leaves the socket in sight; only the missing AF_UNIX keeps it out of reach.
-    python = (sys.executable, "-I", "-S", "-c", _CONNECT, ground.socket)
-    outcome, text = await _run(facts, ground, *python)
-    return "" if outcome.exit_code == 0 else _complaint(outcome, text)
+    return ""
 
 
-async def _run(facts: SandboxFacts, ground: _Ground, *argv: str) -> tuple[ShellOutcome, bytes]:
+async def _run(facts: SandboxFacts, ground: _Ground) -> tuple[ShellOutcome, bytes]:
+    places = (ground.home, ground.workspace)
     request = ShellRequest(
-        argv=argv,
+        argv=("/bin/sh", "-c", _CHECK, "sh", *places, sys.executable, _CONNECT),
         cwd=ground.workspace,
         profile=SandboxProfile(
             home=ground.home,
             writable=(ground.workspace,),
-            readable=_interpreter() if argv[0] == sys.executable else (),
+            readable=_interpreter(),
             tmp=ground.tmp,
         ),
         limits=ShellLimits(total_s=PROBE_S),

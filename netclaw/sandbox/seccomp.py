@@ -2,7 +2,9 @@
 
 The filter is the second wall behind the namespaces: it takes away the calls with which a tool
 could build namespaces of its own, look into other processes, load code into the kernel or open
-socket families that no namespace covers. A denied call fails with EPERM, an unknown family with
+socket families that no namespace covers. Against Unix sockets it is the first wall: a socket that
+lies in a bound folder, or is made there later, can be reached by whoever may make a socket of
+that family, so nobody may (ADR 0023). A denied call fails with EPERM, a closed family with
 EAFNOSUPPORT; `clone3` and io_uring answer ENOSYS, so that programs fall back to what the filter
 can read. A foreign instruction set (32-bit code on a 64-bit kernel) ends the process, because
 its call numbers mean something else.
@@ -174,8 +176,10 @@ def _judge_personality(number: int) -> bytes:
 
 
 def _judge_pair(number: int) -> bytes:
-    """Connected streams only: a datagram socket out of a pair can still reach any other."""
-    body = _step(_LOAD, 0, 0, _argument_at(1)) + _step(_AND, 0, 0, 0xF)
+    """Connected Unix streams only: a pair's datagram socket can be sent or connected anywhere."""
+    body = _step(_LOAD, 0, 0, _argument_at(0))
+    body += _step(_JUMP_EQUAL, 1, 0, AF_UNIX) + _fail(errno.EAFNOSUPPORT)
+    body += _step(_LOAD, 0, 0, _argument_at(1)) + _step(_AND, 0, 0, 0xF)
     for kind in (1, 5):  # SOCK_STREAM, SOCK_SEQPACKET
         body += _step(_JUMP_EQUAL, 0, 1, kind) + _step(_RETURN, 0, 0, _ALLOW)
     return _when_call(number, body + _fail(errno.EAFNOSUPPORT))
@@ -228,7 +232,6 @@ def _judge_socket(number: int, families: list[int]) -> bytes:
 @functools.cache
 def assemble(
     *,
-    has_unix: bool,
     has_internet: bool,
     sees_others: bool = False,
     metadata: Metadata = Metadata.ANY,
@@ -236,9 +239,9 @@ def assemble(
 ) -> bytes:
     """The filter program as an array of `struct sock_filter`.
 
-    `has_unix` is off where the view cannot hide sockets, and where the network is on (abstract
-    sockets belong to the network namespace). `sees_others` is for a command without a PID
-    namespace: it may then not set limits or priorities of processes by number. Raises
+    No variant opens AF_UNIX: a filter sees that a socket is made, never where it is connected to.
+    `sees_others` is for a command without a PID namespace: it may then not set limits or
+    priorities of processes by number. Raises
     `SandboxError` for an instruction set without a table: without a filter nothing is run.
     """
     name = machine or os.uname().machine
@@ -246,14 +249,12 @@ def assemble(
     if known is None:
         message = f"There is no system call filter for the instruction set {name}."
         raise SandboxError(message)
-    families = [AF_UNIX] if has_unix else []
-    families += [AF_INET, AF_INET6, AF_NETLINK] if has_internet else []
+    families = [AF_INET, AF_INET6, AF_NETLINK] if has_internet else []
     code = _head(known)
     code += _judge_clone(known.calls["clone"]) + _judge_ioctl(known.calls["ioctl"])
     code += _judge_socket(known.calls["socket"], families)
     code += _judge_personality(known.calls["personality"])
-    if not has_unix:
-        code += _judge_pair(known.calls["socketpair"])
+    code += _judge_pair(known.calls["socketpair"])
     if sees_others:
         for name, index in _TARGETED.items():
             code += _judge_target(known.calls[name], index)

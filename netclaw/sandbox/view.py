@@ -5,6 +5,9 @@ temporary places and every folder known to hold sockets become empty; only the p
 come back. Mounts are ordered by depth, so that nothing bound later covers what was hidden inside
 it, and a root inside a masked place is refused. Whole folders are hidden, not files: a mask over
 a file vanishes when somebody renames another file over it.
+
+Sockets are masked as a second wall only. One in a bound folder, and one made after this was
+planned, stays in sight: what keeps it out of reach is the filter, which opens no Unix socket.
 """
 
 from __future__ import annotations

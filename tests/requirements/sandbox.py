@@ -17,7 +17,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "sandbox.sockets",
         "decision 83",
-        "A command reaches no daemon, docker or bus socket, neither by path nor by abstract name.",
+        "A command reaches no Unix socket of the host, of whatever kind, wherever it lies and "
+        "whenever it was made, neither by path nor by abstract name.",
+    ),
+    Requirement(
+        "sandbox.pairs",
+        "decision 83",
+        "Processes of a command can talk over socket pairs, so that ordinary programs work.",
+    ),
+    Requirement(
+        "sandbox.umask",
+        "decision 83",
+        "What a command makes has the mode the operator's umask gives, not the daemon's.",
     ),
     Requirement(
         "sandbox.read-only",

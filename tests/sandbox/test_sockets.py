@@ -80,22 +80,42 @@ async def test_a_socket_is_hidden_after_its_daemon_was_restarted(rig: Rig) -> No
 
 
 TALK = """
-import socket, sys
-a, b = socket.socketpair()
-a.sendall(b"pair"); print(b.recv(4).decode(), flush=True)
-with socket.socket(socket.AF_UNIX) as listener:
-    listener.bind("own.sock"); listener.listen(1)
-    with socket.socket(socket.AF_UNIX) as other:
-        other.connect("own.sock"); print("own socket")
+import array, os, socket
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    a, b = socket.socketpair(type=kind)
+    if os.fork() == 0:
+        b.sendmsg([b"pair"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1]))])
+        os._exit(0)
+    text, rights, _, _ = a.recvmsg(4, 64)
+    os.wait()
+    os.write(array.array("i", rights[0][2])[0], text + b"\\n")
 """
 
 
-@pytest.mark.requirement("sandbox.sockets")
-async def test_a_command_may_use_sockets_among_its_own_processes(rig: Rig) -> None:
-    ran = await rig.python(TALK)
-    assert ran.output.startswith("pair\n")
-    if rig.facts.backend is not Confinement.LANDLOCK:
-        assert ran.output == "pair\nown socket\n"
+@pytest.mark.requirement("sandbox.pairs")
+@pytest.mark.parametrize("has_network", [False, True], ids=["offline", "online"])
+async def test_processes_of_a_command_talk_over_pairs(rig: Rig, has_network: bool) -> None:
+    """Descriptors go over them too."""
+    ran = await rig.python(TALK, has_network=has_network)
+    assert ran.output == "pair\npair\n"
+
+
+ASYNCIO = """
+import asyncio, sys
+async def main():
+    loop = asyncio.get_running_loop()
+    print(await loop.run_in_executor(None, str, "from a thread"))
+    child = await asyncio.create_subprocess_exec("/bin/echo", "from a child", stdout=-1)
+    print((await child.communicate())[0].decode().strip())
+asyncio.run(main())
+"""
+
+
+@pytest.mark.requirement("sandbox.pairs")
+async def test_asyncio_works(rig: Rig) -> None:
+    """Its loop wakes itself over a pair."""
+    ran = await rig.python(ASYNCIO)
+    assert ran.output == "from a thread\nfrom a child\n"
 
 
 REACH = """
