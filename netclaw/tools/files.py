@@ -115,7 +115,8 @@ def write_content(places: Places, located: Located, data: bytes, before: Content
     """Replaces or makes a file in one step: readers see the old or the new one. Raises `ToolFault`.
 
     Missing folders above it are made. A link at the path itself is refused, not followed and not
-    replaced.
+    replaced. A replaced file keeps its mode; what is new gets that of its root's umask, not of
+    this process's, which is private.
     """
     if located.relative == ".":
         raise ToolFault.invalid(f"{located.path} is a folder.")
@@ -126,7 +127,7 @@ def write_content(places: Places, located: Located, data: bytes, before: Content
         _make_folders(places, folder)
         with opened(places, folder, _FOLDER) as folder_fd:
             _refuse_odd_target(folder_fd, name, located)
-            _replace(folder_fd, name, data, before)
+            _replace(folder_fd, name, data, before, located.root.umask)
 
 
 def _make_folders(places: Places, folder: Located) -> None:
@@ -140,6 +141,7 @@ def _make_folders(places: Places, folder: Located) -> None:
             above = Located(root=folder.root, relative=parent)
             with opened(places, above, _FOLDER) as fd, contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=fd)
+                _open_up_folder(fd, name, folder.root.umask)
 
 
 def _refuse_odd_target(folder_fd: int, name: str, located: Located) -> None:
@@ -155,22 +157,44 @@ def _refuse_odd_target(folder_fd: int, name: str, located: Located) -> None:
         raise ToolFault.invalid(f"{located.path} is not a regular file.")
 
 
-def _replace(folder_fd: int, name: str, data: bytes, before: Content | None) -> None:
+def _replace(folder_fd: int, name: str, data: bytes, before: Content | None, umask: int) -> None:
     temporary = f".{name[:40]}.{secrets.token_hex(4)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666, dir_fd=folder_fd)
+    fd = os.open(temporary, flags, 0o666 if before is None else 0o600, dir_fd=folder_fd)
     try:
         with open(fd, "wb") as file:
             file.write(data)
             file.flush()
             if before is not None:
                 _keep_ownership(file.fileno(), before)
+            elif not _has_default_acl(folder_fd):
+                os.fchmod(file.fileno(), 0o666 & ~umask)
             os.fdatasync(file.fileno())
         os.rename(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder_fd)
         raise
+
+
+def _open_up_folder(parent_fd: int, name: str, umask: int) -> None:
+    """Gives a folder made just now its mode; a group it inherits goes on being inherited."""
+    if _has_default_acl(parent_fd):
+        return
+    fd = os.open(name, _FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent_fd)
+    try:
+        inherited = os.fstat(fd).st_mode & stat.S_ISGID
+        os.fchmod(fd, inherited | (0o777 & ~umask))
+    finally:
+        os.close(fd)
+
+
+def _has_default_acl(folder_fd: int) -> bool:
+    """Whether the folder itself decides about the modes in it; no umask counts there."""
+    try:
+        return bool(os.getxattr(folder_fd, "system.posix_acl_default"))
+    except OSError:
+        return False
 
 
 def _keep_ownership(fd: int, before: Content) -> None:

@@ -18,6 +18,7 @@ from netclaw.ports.tool import ToolContext
 from netclaw.tools.faults import Remediation, ToolFault
 
 MAX_PATH_CHARS = 4096
+PRIVATE_UMASK = 0o077
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Root:
     is_writable: bool = True
     is_own: bool = False
     """A folder of the session's envelope: made when it is first needed."""
+    umask: int = PRIVATE_UMASK
+    """What new files and folders below it lack: all for others, but in the operator's project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,4 +151,9 @@ def project_directory(context: ToolContext) -> Root | None:
     is_writable = may_be_writable(
         real, user_home=user_home, protected=(home, *protected_paths(home))
     )
-    return Root(announced=os.path.normpath(declared), real=real, is_writable=is_writable)
+    return Root(
+        announced=os.path.normpath(declared),
+        real=real,
+        is_writable=is_writable,
+        umask=context.settings.umask,
+    )

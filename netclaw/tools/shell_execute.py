@@ -86,6 +86,7 @@ class ShellExecute:
             environment=_environment(context),
             profile=_profile(context, places),
             limits=_limits(arguments, context),
+            umask=context.settings.umask,
         )
         capture = Capture(context.settings.capture_ceiling_bytes)
         outcome = await self._supervised(request, scope, _sink(capture, context.on_item))
