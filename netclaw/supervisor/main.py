@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from netclaw import __version__
@@ -25,6 +25,7 @@ from netclaw.config.home import Home, find_home, make_private_folder
 from netclaw.config.load import load_config
 from netclaw.config.loaded import LoadedConfig
 from netclaw.core.errors import NetclawError
+from netclaw.core.settings import DEFAULT_UMASK
 from netclaw.linux.prctl import forbid_inspection
 from netclaw.observe.crash import CrashReporter
 from netclaw.observe.logs import LogSetup
@@ -54,28 +55,36 @@ class Ticket:
 
     lock_fd: int | None = None
     generation: int = 1
+    umask: int = DEFAULT_UMASK
+    """The one the first generation was started with: ours, inherited, would hide it."""
 
     def argument(self) -> str:
         """The flag's value."""
-        return json.dumps({"lock": self.lock_fd, "generation": self.generation})
+        return json.dumps(
+            {"lock": self.lock_fd, "generation": self.generation, "umask": self.umask}
+        )
 
     @classmethod
     def parse(cls, text: str) -> Ticket:
         """Read the flag's value."""
         content = json.loads(text)
-        return cls(lock_fd=int(content["lock"]), generation=int(content["generation"]))
+        return cls(
+            lock_fd=int(content["lock"]),
+            generation=int(content["generation"]),
+            umask=int(content.get("umask", DEFAULT_UMASK)),
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the daemon; returns its exit status."""
     parser = argparse.ArgumentParser(prog="netclawd", description="The netclaw daemon.")
     parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument(TICKET_FLAG, type=Ticket.parse, default=Ticket(), help=argparse.SUPPRESS)
+    parser.add_argument(TICKET_FLAG, type=Ticket.parse, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    os.umask(PRIVATE_UMASK)
+    operators = os.umask(PRIVATE_UMASK)
     forbid_inspection()
     try:
-        return _run(find_home(os.environ), options.restarted)
+        return _run(find_home(os.environ), options.restarted or Ticket(umask=operators))
     except NetclawError as error:
         _complain(error)
         return EXIT_FAILED
@@ -94,7 +103,7 @@ def _run(home: Home, ticket: Ticket) -> int:
     crashes = CrashReporter(home.logs_dir, program="netclawd", version=__version__, redact=redact)
     crashes.install()
     try:
-        config = load_config(home)
+        config = _load(home, ticket)
         logs = _set_up_logs(config, redact)
         try:
             supervisor = asyncio.run(_serve(guard, config, ticket, redact, logs))
@@ -111,6 +120,13 @@ def _run(home: Home, ticket: Ticket) -> int:
     finally:
         crashes.close()
         guard.leave()
+
+
+def _load(home: Home, ticket: Ticket) -> LoadedConfig:
+    """The configuration, with what sessions must know of how this daemon was started."""
+    config = load_config(home)
+    tools = replace(config.session.tools, umask=ticket.umask)
+    return replace(config, session=replace(config.session, tools=tools))
 
 
 def _set_up_logs(config: LoadedConfig, redact: Redactor) -> LogSetup:
@@ -152,7 +168,7 @@ async def _serve(
                 generation=ticket.generation,
                 sandbox=sandbox,
                 local_model=LocalModel.start(config.session, guard.home.root, spawner),
-                reload_config=lambda: load_config(guard.home),
+                reload_config=lambda: _load(guard.home, ticket),
                 on_new_config=lambda new: _apply_live(new, logs),
             )
         )
@@ -185,7 +201,9 @@ def _end_anyhow_after(budget_s: float) -> None:
 
 def _execute_again(guard: HomeGuard, ticket: Ticket) -> NoReturn:
     """Become the next generation: same program, same pid, same lock (decision 80)."""
-    next_ticket = Ticket(lock_fd=guard.lock.prepare_for_exec(), generation=ticket.generation + 1)
+    next_ticket = replace(
+        ticket, lock_fd=guard.lock.prepare_for_exec(), generation=ticket.generation + 1
+    )
     kept = list(sys.orig_argv[1:])
     if TICKET_FLAG in kept:
         place = kept.index(TICKET_FLAG)
