@@ -83,6 +83,9 @@ async def run(effort: Effort) -> dict[str, float]:
     async with Stage() as stage:
         await stage.world.start()
         await take("unary admissions", admission.measure_unary(stage, each=effort.admissions))
+    # A daemon of its own: the turns that the first one holds would run beside the measurement.
+    async with Stage() as stage:
+        await stage.world.start()
         await take("ingest", admission.measure_ingest(stage, batches=effort.batches))
     async with Stage() as stage:
         await stage.world.start()
