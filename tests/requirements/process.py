@@ -13,17 +13,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "process.tool-turn",
         "issue 2",
-        "A turn streams text and runs a real shell command in the sandbox, whose result the model sees.",
+        "A turn runs a real shell command in the sandbox, and the model sees its result.",
     ),
     Requirement(
         "recovery.two-inputs-while-processing",
         "protocol Recovery",
-        "Inputs admitted during a turn are durable, buffered, and answered in order, also after a kill.",
+        "Inputs admitted during a turn are answered in order, also after a kill.",
     ),
     Requirement(
         "recovery.launched-without-result",
         "decision 4",
-        "A tool call launched before a crash is never run again; its turn is reported as interrupted.",
+        "A call launched before a crash is never run again; its turn is told as interrupted.",
     ),
     Requirement(
         "recovery.model-answered-before-recorded",
@@ -38,7 +38,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "recovery.supervisor-killed",
         "decision 6",
-        "After SIGKILL of the supervisor every admitted input is answered once, without being resent.",
+        "After SIGKILL of the supervisor every admitted input is answered once.",
     ),
     Requirement(
         "recovery.no-orphans",
@@ -83,12 +83,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "recovery.disk-full-control",
         "decision 9",
-        "While the disk is full a session and the daemon can still be stopped within their budgets.",
+        "While the disk is full a session and the daemon can still be stopped in time.",
     ),
     Requirement(
         "recovery.random-kills",
         "issue 2",
-        "Random kills of sessions, tools, zygote and supervisor keep every invariant of the journal.",
+        "Random kills of every kind of process keep every invariant of the journal.",
     ),
     Requirement(
         "recovery.resend-safe",
@@ -113,7 +113,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "daemon.drain-resumes",
         "S0 Recovery and restart",
-        "A tool loop stopped by a restart at a batch boundary resumes by itself when nothing was shown.",
+        "A tool loop stopped by a restart at a batch boundary resumes if nothing was shown.",
     ),
     Requirement(
         "daemon.restart-needs-valid-config",
