@@ -211,6 +211,7 @@ class Actor:
             at_ms=now,
             cause=type(letter.command).__name__,
             snapshot=self._snapshots.of(after, decision) if after else None,
+            phase=decision.runtime.phase if self._changes_phase(decision) else None,
         )
         if after is not None:
             for call in decision.early:
@@ -258,13 +259,15 @@ class Actor:
 
     def _conclude(self, decision: Decision) -> None:
         """The decision is in force: take its runtime, then do what it asks."""
-        phase = self.runtime.phase
-        self.runtime = decision.runtime
-        if decision.runtime.phase is not phase:
+        if not decision.events and self._changes_phase(decision):
             self._outbound.phase(decision.runtime.phase)
+        self.runtime = decision.runtime
         for effect in decision.effects:
             self._runner.perform(effect, self.state, self.runtime)
         self._outbound.flush()
+
+    def _changes_phase(self, decision: Decision) -> bool:
+        return decision.runtime.phase is not self.runtime.phase
 
     def _take_flight(self, append_id: str) -> _InFlight:
         flight = self._in_flight

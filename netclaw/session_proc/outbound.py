@@ -33,8 +33,12 @@ class Outbound:
         at_ms: int,
         cause: str,
         snapshot: Snapshot | None,
+        phase: Phase | None,
     ) -> None:
-        """Send one append; outputs emitted before it leave first."""
+        """Send one append; outputs emitted before it leave first.
+
+        `phase` is what the process does once it is committed, if that is something else.
+        """
         self.flush()
         self._sink.send(
             ToHost(
@@ -48,6 +52,7 @@ class Outbound:
                     outputs=[output_to_proto(output) for output in outputs],
                     outbox=[outbox_to_proto(row) for row in decision.outbox],
                     snapshot=snapshot,
+                    phase=phase.value if phase is not None else "",
                 )
             )
         )

@@ -115,6 +115,8 @@ class LiveSession:
         self._is_awaited = False
         """Something was sent that calls for an answer of some kind."""
         self._outputs: dict[AppendId, list[Output]] = {}
+        self._phases: dict[AppendId, Phase] = {}
+        """What it will do once an append of its own is committed."""
         self._refusal: _Refusal | None = None
         self._handlers: dict[str, Callable[[pb.ToHost], None]] = {
             "append": lambda frame: self._on_append(frame.append),
@@ -161,11 +163,13 @@ class LiveSession:
         if commit.append_id is None and self._is_busy and commit.rows[-1].type == "InputAdmitted":
             self._frames.postpone(rows)
         else:
-            self._is_awaited = True
-            self._frames.send(
+            self._send_awaited(
                 pb.ToSession(committed=pb.Committed(append_id=commit.append_id or "", rows=rows))
             )
         self._sent_head = commit.rows[-1].seq
+        phase = self._phases.pop(commit.append_id, None) if commit.append_id else None
+        if phase is not None:
+            self._set_phase(phase)
         if self._refusal is not None:
             self._refuse(self._refusal)
         if commit.rows[-1].type == "Passivated":
@@ -180,12 +184,17 @@ class LiveSession:
         if self._early is not None:
             self._early_commands.append(command)
         elif not self.is_sealed:
-            self._frames.send(pb.ToSession(command=command))
+            self._send_awaited(pb.ToSession(command=command))
 
     def set_interest(self, interest: int) -> None:
         """Tell the process what its subscribers want to see."""
         if self._early is None and not self.is_sealed:
-            self._frames.send(pb.ToSession(interest=pb.OutputInterest(filter=interest)))
+            self._send_awaited(pb.ToSession(interest=pb.OutputInterest(filter=interest)))
+
+    def _send_awaited(self, frame: pb.ToSession) -> None:
+        """Send what somebody waits for: until it says anything the process is not idle."""
+        self._is_awaited = True
+        self._frames.send(frame)
 
     @property
     def is_idle(self) -> bool:
@@ -234,22 +243,28 @@ class LiveSession:
         append_id = AppendId(append.append_id)
         self._outputs[append_id] = list(append.outputs)
         try:
+            if append.phase:
+                self._phases[append_id] = _phase_of(append.phase)
             rows = await self._store.append(self._request(append))
         except HeadMovedError as error:
-            self._outputs.pop(append_id, None)
+            self._forget(append_id)
             self._refuse(_Refusal(append.append_id, error.head))
         except NetclawError as error:
-            self._outputs.pop(append_id, None)
+            self._forget(append_id)
             self._fail(append.append_id, error)
         except Exception as fault:
-            self._outputs.pop(append_id, None)
+            self._forget(append_id)
             self._fail(append.append_id, InternalError("The append could not be stored."))
             raise fault from None
         else:
             if append_id in self._outputs:
                 # A repeat of an append that was committed before: nobody published it again.
                 self.forward(Commit(session_id=self.session_id, append_id=append_id, rows=rows))
-                self._outputs.pop(append_id, None)
+                self._forget(append_id)
+
+    def _forget(self, append_id: AppendId) -> None:
+        self._outputs.pop(append_id, None)
+        self._phases.pop(append_id, None)
 
     def _request(self, append: pb.Append) -> AppendRequest:
         snapshot = None
@@ -293,10 +308,10 @@ class LiveSession:
         )
 
     def _on_phase(self, word: str) -> None:
-        try:
-            self.phase = Phase(word)
-        except ValueError:
-            raise InvalidArgumentError(f"{word!r} is no phase.") from None
+        self._set_phase(_phase_of(word))
+
+    def _set_phase(self, phase: Phase) -> None:
+        self.phase = phase
         if not self._is_busy:
             self._frames.flush()
         if self.phase is not Phase.RECOVERING and not self.ready.done():
@@ -308,7 +323,7 @@ class LiveSession:
             self.trees.closed(tree.pid)
             return
         self.trees.opened(tree.pid, tree.start_ticks)
-        self._frames.send(pb.ToSession(tool_tree_ack=pb.ToolTreeAck(call_id=tree.call_id)))
+        self._send_awaited(pb.ToSession(tool_tree_ack=pb.ToolTreeAck(call_id=tree.call_id)))
 
     def _on_ask(self, ask: pb.Ask) -> None:
         self._tasks.start(self._answer(ask), name=f"question of {self.session_id}")
@@ -326,3 +341,10 @@ class LiveSession:
         _log.error(
             "session %s (pid %d) says it fails: %s", self.session_id, self.pid, failing.sentence
         )
+
+
+def _phase_of(word: str) -> Phase:
+    try:
+        return Phase(word)
+    except ValueError:
+        raise InvalidArgumentError(f"{word!r} is no phase.") from None

@@ -180,4 +180,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         'protocol, "Recovery, exactly"',
         "A preamble leaves only if its round is recorded as released.",
     ),
+    Requirement(
+        "session_proc.few-frames",
+        "protocol, Appending",
+        "A plain turn is two frames of its process: its start and its end.",
+    ),
 )

@@ -228,4 +228,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 80",
         "A stop outranks a restart until the next generation is executed.",
     ),
+    Requirement(
+        "supervisor.unreadable-session",
+        "decision 1",
+        "Unreadable data of one session quarantines that session and is no fault of the database.",
+    ),
+    Requirement(
+        "supervisor.phase-rides",
+        "protocol, Streams",
+        "The phase named by an append is in force with its commit, and not before.",
+    ),
 )

@@ -277,6 +277,8 @@ class ScriptedHost:
             if crash is Crash.AFTER_COMMIT:
                 self.cut()
                 return
+            if append.phase:
+                self.seen.phases.append(append.phase)
             answer = ToSession(committed=Committed(append_id=append.append_id, rows=rows))
             if self.withhold_answers:
                 self._withheld.append(answer)

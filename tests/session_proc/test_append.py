@@ -316,3 +316,19 @@ async def test_a_preamble_leaves_only_if_the_record_says_so(
     (recorded,) = (e for e in host.journal.events() if isinstance(e, RoundRecorded))
     assert recorded.is_text_released is bool(shown)
     assert [o.text for o in host.seen.of_type("text")] == ["Looking."] * shown + ["done"]
+
+
+@pytest.mark.requirement("session_proc.few-frames")
+async def test_a_plain_turn_is_two_frames(host: ScriptedHost, start: Start) -> None:
+    """What the process does next rides in the append that makes it so."""
+    host.interest = OutputFilter.TEXT
+    start()
+    await host.until(lambda seen: "ready" in seen.phases)
+    await host.settled()
+    before = len(host.seen.frames)
+    host.admit("[[reply:short]]")
+    await host.turn_completed()
+    await host.settled()
+    frames = [frame for frame in host.seen.frames[before:] if frame.WhichOneof("body") != "pong"]
+    assert [frame.WhichOneof("body") for frame in frames] == ["append", "append"]
+    assert [frame.append.phase for frame in frames] == ["processing", "ready"]

@@ -160,6 +160,7 @@ class Peer:
         expected_head: int | None = None,
         snapshot: pb.Snapshot | None = None,
         append_id: str | None = None,
+        phase: str = "",
     ) -> str:
         """Send an append; returns its id."""
         append_id = append_id or f"append-{next(_ids)}"
@@ -174,6 +175,7 @@ class Peer:
                     cause="Test",
                     outputs=[output_to_proto(output) for output in outputs],
                     snapshot=snapshot,
+                    phase=phase,
                 )
             )
         )

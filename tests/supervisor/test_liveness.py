@@ -52,6 +52,33 @@ async def test_a_process_that_answers_pings_stays_alive() -> None:
 
 
 @pytest.mark.requirement("supervisor.liveness")
+async def test_a_process_is_not_idle_while_a_wish_or_a_tool_waits_for_it() -> None:
+    async def play(peer: Peer) -> None:
+        await peer.connect()
+        await peer.phase("ready")
+        await world.until_phase("hello", "ready")
+        live = world.supervisor.router.live_sessions()[0]
+
+        async def say_something() -> None:
+            await peer.send(pb.ToHost(pong=pb.Pong(number=1)))
+            await world.until(lambda: live.is_idle)
+
+        await say_something()
+        live.command(pb.HostCommand(kind="stop_turn", actor="test"))
+        assert not live.is_idle
+        await say_something()
+        live.set_interest(1)
+        assert not live.is_idle
+        await say_something()
+        await peer.send(pb.ToHost(tool_tree=pb.ToolTree(call_id="c1", pid=2**22 - 1, opened=True)))
+        await peer.expect("tool_tree_ack")
+        assert not live.is_idle
+
+    async with InProcess() as world:
+        await played(world, play)
+
+
+@pytest.mark.requirement("supervisor.liveness")
 async def test_a_process_that_outlives_its_stream_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -280,3 +280,24 @@ async def test_a_process_that_breaks_the_protocol_loses_its_stream_and_is_replac
         await world.send("hello", "still there?")
         seen = await watcher.until("turn_completed")
     assert [output.text for output in seen if output.type == "text"] == ["still there?"]
+
+
+@pytest.mark.requirement("supervisor.phase-rides")
+async def test_a_phase_that_rides_in_an_append_is_in_force_with_its_commit(
+    world: InProcess,
+) -> None:
+    async def play(peer: Peer) -> None:
+        await peer.connect()
+        await peer.phase("ready")
+        live = world.supervisor.router.live_sessions()[0]
+        title = ev.TitleSet(title="t", actor="model")
+        await peer.append(title, phase="processing", expected_head=0)
+        await peer.expect("refused")
+        assert live.phase.value == "ready"
+        await peer.committed(await peer.append(title, phase="processing"))
+        assert live.phase.value == "processing"
+        await peer.append(title, phase="dancing")
+        assert (await peer.expect("append_failed")).append_failed.code == "invalid_argument"
+        assert live.phase.value == "processing"
+
+    await played(world, play)
