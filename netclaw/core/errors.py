@@ -20,6 +20,7 @@
     │   ├── StorageCorruptError  storage_corrupt
     │   ├── SchemaNewerError     schema_newer
     │   └── StorageTimeoutError  storage_timeout
+    ├── SessionUnreadableError   session_unreadable
     ├── NoSandboxError           no_sandbox
     ├── NoModelError             no_model
     ├── ProviderFailureError     provider_failure
@@ -64,6 +65,7 @@ class ErrorCode(StrEnum):
     STORAGE_CORRUPT = "storage_corrupt"
     SCHEMA_NEWER = "schema_newer"
     STORAGE_TIMEOUT = "storage_timeout"
+    SESSION_UNREADABLE = "session_unreadable"
     NO_SANDBOX = "no_sandbox"
     NO_MODEL = "no_model"
     PROVIDER_FAILURE = "provider_failure"
@@ -239,6 +241,16 @@ class StorageTimeoutError(StorageError):
 
     code = ErrorCode.STORAGE_TIMEOUT
     default_fix = "Check the disk; raise Storage.TimeoutSeconds if it is merely slow."
+
+
+class SessionUnreadableError(NetclawError):
+    """What is stored of one session cannot be read; the database and other sessions are sound."""
+
+    code = ErrorCode.SESSION_UNREADABLE
+    default_fix = (
+        "Run the netclaw that wrote it, or restore a backup; `netclaw sessions delete ID` gives"
+        " the session up."
+    )
 
 
 class NoSandboxError(NetclawError):

@@ -17,6 +17,7 @@ from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import OutboxRow, SessionKind
+from netclaw.ports.crashes import CrashOutcome, CrashReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,16 +204,6 @@ class OutboxItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrashHistory:
-    """What the restart rules need to know of a session's crashes, counted on disk."""
-
-    crash_times: tuple[int, ...]
-    """Epoch ms, oldest first, within the quarantine window."""
-    starts_held: int
-    """Supervisor deaths in a row during which this session's start was in progress."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCounts:
     """Totals for `status`."""
 
@@ -286,10 +277,12 @@ class JournalStore(Protocol):
     async def finish_start(self, session_id: SessionId) -> None:
         """The started process said it is ready: its start is no longer in progress."""
 
-    async def record_crash(
-        self, session_id: SessionId, crash: EventDraft, *, at: int, keep_after: int
-    ) -> CrashHistory:
-        """Commit a CrashRecorded, count it, drop crash times older than `keep_after`."""
+    async def record_crash(self, session_id: SessionId, report: CrashReport) -> CrashOutcome:
+        """Commit a CrashRecorded with everything that follows from it, as one job.
+
+        The death is counted, judged by `judge_death`, and its give-up or quarantine is in force;
+        after an error nothing of it is. Reads no event, so a damaged session can be told of.
+        """
 
     async def set_quarantined(self, session_id: SessionId, *, is_quarantined: bool) -> None:
         """Quarantine a session or lift it (which also forgets its crash times)."""

@@ -10,8 +10,8 @@ import apsw
 from netclaw.core.errors import (
     HeadMovedError,
     InvalidArgumentError,
+    SessionUnreadableError,
     StaleIncarnationError,
-    StorageError,
 )
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import (
@@ -152,7 +152,7 @@ def _project(scope: WriteScope, row: SessionRow, new: JournalRow) -> None:
         return
     try:
         event = decode_event(new.type, new.version, new.payload)
-    except StorageError as error:
+    except SessionUnreadableError as error:
         raise InvalidArgumentError(f"The {new.type} event of the append is malformed.") from error
     projection.apply(scope, row, new.seq, event)
 

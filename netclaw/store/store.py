@@ -16,12 +16,12 @@ from netclaw.core.errors import DrainingError, NetclawError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
 from netclaw.core.settings import DaemonSettings, StorageSettings
+from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
     AppendRequest,
     CommitListener,
-    CrashHistory,
     EventDraft,
     JournalRow,
     LedgerEntry,
@@ -204,14 +204,10 @@ class SqliteJournalStore:
         """The started process is ready."""
         await self._writer.submit(lambda scope: supervision.finish_start(scope, session_id))
 
-    async def record_crash(
-        self, session_id: SessionId, crash: EventDraft, *, at: int, keep_after: int
-    ) -> CrashHistory:
-        """Commit a CrashRecorded and count it."""
+    async def record_crash(self, session_id: SessionId, report: CrashReport) -> CrashOutcome:
+        """Commit a CrashRecorded and what follows from it."""
         return await self._writer.submit(
-            lambda scope: supervision.record_crash(
-                scope, session_id, crash, at=at, keep_after=keep_after
-            )
+            lambda scope: supervision.record_crash(scope, session_id, report)
         )
 
     async def set_quarantined(self, session_id: SessionId, *, is_quarantined: bool) -> None:

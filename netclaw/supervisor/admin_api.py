@@ -20,7 +20,7 @@ from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
-from netclaw.supervisor.crashes import read_state
+from netclaw.supervisor.crashes import read_state_if_readable
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
@@ -120,7 +120,7 @@ class Admin:
         """Begin a new life."""
         slot = await self._slot(request)
         async with self._router.exclusive(slot):
-            state = await read_state(self._services.store, slot.session_id)
+            state = await read_state_if_readable(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
             _tell_senders(slot, state, RESET_SENTENCE)
         return await self._row(slot)
@@ -130,7 +130,7 @@ class Admin:
         slot = await self._slot(request)
         record = await self._router.record(slot.session_id)
         async with self._router.exclusive(slot):
-            state = await read_state(self._services.store, slot.session_id)
+            state = await read_state_if_readable(self._services.store, slot.session_id)
             await self._services.store.delete_session(slot.session_id)
             self._admissions.forget(slot.session_id)
             slot.hold = None

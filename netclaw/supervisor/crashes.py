@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
+from netclaw.core.errors import SessionUnreadableError
 from netclaw.core.ids import SessionId
-from netclaw.core.session.events import (
-    CrashRecorded,
-    OutboxRow,
-    Recorded,
-    SessionEvent,
-    TurnFailed,
-)
-from netclaw.core.session.evolve import evolve, replay
+from netclaw.core.session.events import OutboxRow, SessionEvent, TurnFailed
+from netclaw.core.session.evolve import replay
 from netclaw.core.session.replies import rows_for
 from netclaw.core.session.state import SessionState
-from netclaw.core.supervision import (
-    CrashRecord,
-    DeathCause,
-    NextStep,
-    Verdict,
-    judge_death,
-    poison_events,
-)
+from netclaw.core.supervision import DeathCause, Verdict, poison_events
+from netclaw.ports.crashes import CrashReport, GiveUp
 from netclaw.ports.journal import JournalRow, JournalStore, StoredSnapshot
 from netclaw.supervisor.ids import new_reference
 from netclaw.supervisor.services import Services
@@ -33,81 +23,136 @@ from netclaw.wire.journal_codec import decode_state, encode_event
 
 _log = logging.getLogger(__name__)
 
-
 INLINE_ROWS = 500
-INLINE_SNAPSHOT_BYTES = 512 * 1024
+INLINE_BYTES = 512 * 1024
 """A larger state is rebuilt in a thread: the loop serves everybody else meanwhile."""
+PAGE_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """What could be read of a session."""
+
+    state: SessionState | None
+    """None: its journal cannot be read either."""
+    bad_snapshot: int | None = None
+    """seq of a snapshot that cannot be read."""
 
 
 async def read_state(store: JournalStore, session_id: SessionId) -> SessionState:
-    """A session's state as its journal says; `SessionState()` of that id if it has no events."""
+    """A session's state as its journal says; `SessionState()` of that id if it has no events.
+
+    Raises `SessionUnreadableError`.
+    """
+    stored = await _read(store, session_id)
+    if stored.state is None:
+        raise SessionUnreadableError(f"What is stored of session {session_id} cannot be read.")
+    return stored.state
+
+
+async def read_state_if_readable(store: JournalStore, session_id: SessionId) -> SessionState:
+    """The same for what must also work on a damaged session: its empty state then."""
+    stored = await _read(store, session_id)
+    return stored.state or SessionState(session_id=session_id)
+
+
+async def _read(store: JournalStore, session_id: SessionId) -> _Stored:
+    """Rebuild from the snapshot; from the first event on if there is something wrong with it."""
     snapshot, tail = await store.read_state(session_id)
-    size = len(snapshot.payload) if snapshot is not None else 0
-    if size <= INLINE_SNAPSHOT_BYTES and len(tail) <= INLINE_ROWS:
-        return _rebuild(session_id, snapshot, tail)
-    return await asyncio.to_thread(_rebuild, session_id, snapshot, tail)
+    try:
+        return _Stored(state=await _rebuild(session_id, snapshot, tail))
+    except SessionUnreadableError as error:
+        _log.error("the state of session %s cannot be read: %s", session_id, error.sentence)
+        if snapshot is None:
+            return _Stored(state=None)
+    try:
+        state = await _rebuild(session_id, None, await _whole_journal(store, session_id))
+    except SessionUnreadableError:
+        state = None
+    return _Stored(state=state, bad_snapshot=snapshot.seq)
 
 
-def _rebuild(
+async def _whole_journal(store: JournalStore, session_id: SessionId) -> tuple[JournalRow, ...]:
+    found: list[JournalRow] = []
+    while True:
+        since = found[-1].seq if found else 0
+        rows = await store.read_journal(session_id, since=since, limit=PAGE_ROWS)
+        found.extend(rows)
+        if len(rows) < PAGE_ROWS:
+            return tuple(found)
+
+
+async def _rebuild(
     session_id: SessionId, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
 ) -> SessionState:
-    state = SessionState(session_id=session_id)
+    size = sum(len(row.payload) for row in tail)
+    size += len(snapshot.payload) if snapshot is not None else 0
+    if size <= INLINE_BYTES and len(tail) <= INLINE_ROWS:
+        return _replayed(session_id, snapshot, tail)
+    return await asyncio.to_thread(_replayed, session_id, snapshot, tail)
+
+
+def _replayed(
+    session_id: SessionId, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
+) -> SessionState:
+    try:
+        return _replay_all(SessionState(session_id=session_id), snapshot, tail)
+    except SessionUnreadableError:
+        raise
+    except Exception as fault:
+        # Events that can be decoded one by one and yet tell no story: as bad for their session.
+        raise SessionUnreadableError("The stored events contradict each other.") from fault
+
+
+def _replay_all(
+    state: SessionState, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
+) -> SessionState:
     if snapshot is not None:
         state = decode_state(snapshot.codec, snapshot.payload)
+        if state.head != snapshot.seq:
+            raise SessionUnreadableError(f"The snapshot at {snapshot.seq} is one of {state.head}.")
+    for expected, row in enumerate(tail, state.head + 1):
+        if row.seq != expected:
+            raise SessionUnreadableError(f"Event {row.seq} is stored where {expected} belongs.")
     return replay(state, (recorded_of(row) for row in tail))
 
 
 async def record_crash(services: Services, slot: Slot, cause: DeathCause, status: int) -> Verdict:
-    """Commit a CrashRecorded and what follows from it; raises a `StorageError`."""
-    store, supervision = services.store, services.settings.current.supervision
-    state = await read_state(store, slot.session_id)
-    turn = state.turn
-    crash = CrashRecorded(
-        exit_status=status,
-        turn_id=turn.turn_id if turn else None,
-        attempt=turn.crashes + 1 if turn else 0,
+    """Commit a CrashRecorded and what follows from it; raises a `StorageError`.
+
+    A session whose data cannot be read is quarantined: no start of it could get further.
+    """
+    stored = await _read(services.store, slot.session_id)
+    outcome = await services.store.record_crash(
+        slot.session_id,
+        CrashReport(
+            cause=cause,
+            exit_status=status,
+            at=services.now_ms(),
+            settings=services.settings.current.supervision,
+            give_up=_give_up(stored.state) if stored.state is not None else None,
+            is_unreadable=stored.state is None,
+            bad_snapshot=stored.bad_snapshot,
+        ),
     )
-    now = services.now_ms()
-    window_ms = int(supervision.quarantine_window_s * 1000)
-    history = await store.record_crash(
-        slot.session_id, encode_event(crash), at=now, keep_after=now - window_ms
-    )
-    before = CrashRecord(
-        crashes=history.crash_times[:-1] if history.crash_times else (),
-        in_a_row=slot.crashes.in_a_row,
-    )
-    verdict = judge_death(
-        before, cause, turn_crashes=crash.attempt, now_ms=now, settings=supervision
-    )
-    slot.crashes = verdict.record
     _log.warning(
         "session %s crashed (%s, status %d), attempt %d",
         slot.session_id,
         cause.value,
         status,
-        crash.attempt,
+        outcome.attempt,
     )
-    if verdict.is_poison:
-        await _give_up(services, slot, state, crash)
-    if verdict.step is NextStep.QUARANTINE:
-        await store.set_quarantined(slot.session_id, is_quarantined=True)
-    return verdict
+    return outcome.verdict
 
 
-async def _give_up(
-    services: Services, slot: Slot, state: SessionState, crash: CrashRecorded
-) -> None:
-    """Fail the poison turn, so that the session is usable again."""
-    recorded = Recorded(
-        seq=state.head + 1, at=services.now_ms(), incarnation=0, cause="supervisor", event=crash
-    )
-    events = poison_events(evolve(state, recorded), new_reference())
-    if not events:
-        return
-    await services.store.append_own(
-        slot.session_id,
-        tuple(encode_event(event) for event in events),
-        at=services.now_ms(),
+def _give_up(state: SessionState) -> GiveUp | None:
+    """What fails the open turn, so that the session is usable again."""
+    events = poison_events(state, new_reference())
+    if not events or state.turn is None:
+        return None
+    return GiveUp(
+        turn_id=state.turn.turn_id,
+        events=tuple(encode_event(event) for event in events),
         outbox=tuple(row for event in events for row in _replies(state, event)),
     )
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterable
 
-from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError, NotFoundError
-from netclaw.core.ids import parse_session_id
+from netclaw.core.errors import (
+    DeniedByPolicyError,
+    InvalidArgumentError,
+    NotFoundError,
+    SessionUnreadableError,
+)
+from netclaw.core.ids import SessionId, parse_session_id
 from netclaw.core.messages import Usage
 from netclaw.core.session.events import TurnRecorded
+from netclaw.ports.journal import JournalRow
 from netclaw.supervisor.callers import Caller, parse_source
-from netclaw.supervisor.crashes import read_state
+from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import history_item, ledger_entry, session_row
 from netclaw.supervisor.services import Services
@@ -45,7 +53,7 @@ class GatewayReads:
     async def get_session(self, request: pb.GetSessionRequest, _caller: Caller) -> pb.SessionDetail:
         """One session with its storage and open work."""
         record = await self._router.record(parse_session_id(request.session_id))
-        state = await read_state(self._services.store, record.session_id)
+        state = await read_state_if_readable(self._services.store, record.session_id)
         storage = self._services.envelopes.storage(record.session_id, record.storage_root)
         model = self._services.settings.current.session.main_model
         return pb.SessionDetail(
@@ -157,13 +165,22 @@ class GatewayReads:
         since = 0
         while True:
             rows = await self._services.store.read_journal(
-                parse_session_id(session_id), since=since, limit=LIST_LIMIT
+                SessionId(session_id), since=since, limit=LIST_LIMIT
             )
-            for row in rows:
-                if row.type == "TurnRecorded":
-                    event = recorded_of(row).event
-                    if isinstance(event, TurnRecorded):
-                        total = total.plus(event.usage)
+            recorded = [row for row in rows if row.type == TurnRecorded.__name__]
+            if recorded:
+                total = total.plus(await asyncio.to_thread(_usage_of, recorded))
             if len(rows) < LIST_LIMIT:
                 return total
             since = rows[-1].seq
+
+
+def _usage_of(rows: Iterable[JournalRow]) -> Usage:
+    """What some recorded turns cost; one that cannot be read costs nothing here."""
+    total = Usage()
+    for row in rows:
+        with contextlib.suppress(SessionUnreadableError):
+            event = recorded_of(row).event
+            if isinstance(event, TurnRecorded):
+                total = total.plus(event.usage)
+    return total

@@ -14,7 +14,6 @@ from netclaw.core.errors import InvalidArgumentError, StorageError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
-from netclaw.core.supervision import CrashRecord, after_progress
 from netclaw.ports.journal import Commit
 from netclaw.supervisor.fanout import SessionHub
 from netclaw.supervisor.live_session import LiveSession
@@ -86,7 +85,6 @@ class Slot:
         """Stopped by the operator: what waits runs when something new arrives."""
         self.is_told_to_leave = False
         """Asked to passivate because somebody else needs its place."""
-        self.crashes = CrashRecord()
         self.early_ends = 0
         """Ends in a row that are no crash and yet were not asked for."""
         self._services = services
@@ -148,7 +146,6 @@ class Slot:
             and not self.is_blocked
             and not self.is_resting
             and not self.hub.has_subscribers
-            and not self.crashes.in_a_row
         )
 
     @property
@@ -175,8 +172,6 @@ class Slot:
         self._release(commit, outputs)
         if live is not None:
             live.forward(commit)
-        if commit.append_id is not None and commit.rows[-1].type in ENDS_A_TURN:
-            self.crashes = after_progress(self.crashes)
         self.hub.head = commit.rows[-1].seq
 
     def _release(self, commit: Commit, outputs: list[Output] | None) -> None:

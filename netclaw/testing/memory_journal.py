@@ -14,13 +14,13 @@ from netclaw.core.errors import NetclawError, NotFoundError, StorageError
 from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session import events as ev
 from netclaw.core.settings import DaemonSettings
+from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
     AppendRequest,
     Commit,
     CommitListener,
-    CrashHistory,
     EventDraft,
     JournalRow,
     LedgerEntry,
@@ -32,6 +32,7 @@ from netclaw.ports.journal import (
     StoredSnapshot,
 )
 from netclaw.testing.memory_commit import MemoryCommitter
+from netclaw.testing.memory_crash import record_crash
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_session import MemorySession, draft_of
 
@@ -211,19 +212,15 @@ class MemoryJournal:
 
         await self._committer.write(work)
 
-    async def record_crash(
-        self, session_id: SessionId, crash: EventDraft, *, at: int, keep_after: int
-    ) -> CrashHistory:
-        """Commit a CrashRecorded and count it."""
+    async def record_crash(self, session_id: SessionId, report: CrashReport) -> CrashOutcome:
+        """Commit a CrashRecorded and what follows from it."""
 
-        def work() -> CrashHistory:
+        def work() -> CrashOutcome:
             session = self._known(session_id)
-            session.is_start_open = False
-            recent = [when for when in session.crash_times if when >= keep_after]
-            session.crash_times = tuple(sorted([*recent, at]))
-            rows = session.write((crash,), at=at, cause=_SUPERVISOR_CAUSE)
+            outcome, rows, replies = record_crash(session, report)
+            self._data.outbox.enqueue(session_id, replies)
             self._keep(session, rows)
-            return CrashHistory(crash_times=session.crash_times, starts_held=session.starts_held)
+            return outcome
 
         return await self._committer.write(work)
 

@@ -15,7 +15,7 @@ from typing import get_args, get_type_hints
 
 import msgspec
 
-from netclaw.core.errors import InvalidArgumentError, SchemaNewerError, StorageCorruptError
+from netclaw.core.errors import InvalidArgumentError, SessionUnreadableError
 from netclaw.core.messages import (
     AssistantMessage,
     Message,
@@ -84,14 +84,14 @@ def encode_event(event: SessionEvent) -> EventDraft:
 def decode_event(type_: str, version: int, payload: bytes) -> SessionEvent:
     """Decode a stored event, lifting an older version to the present one.
 
-    Raises `SchemaNewerError` for a type or version this program does not know and
-    `StorageCorruptError` for a payload that is not that event.
+    Raises `SessionUnreadableError` for a type or version this program does not know and for a
+    payload that is not that event.
     """
     form = _FORMS.get(type_)
     if form is None:
-        raise SchemaNewerError(f"The journal holds an event of unknown type {type_!r}.")
+        raise SessionUnreadableError(f"The journal holds an event of unknown type {type_!r}.")
     if version > form.version:
-        raise SchemaNewerError(
+        raise SessionUnreadableError(
             f"The journal holds {type_} at version {version}; this netclaw knows {form.version}."
         )
     try:
@@ -99,7 +99,7 @@ def decode_event(type_: str, version: int, payload: bytes) -> SessionEvent:
             return form.decoder.decode(payload)
         return msgspec.convert(_lift(type_, version, form.version, payload), form.event)
     except msgspec.MsgspecError as error:
-        raise StorageCorruptError(f"A stored {type_} event cannot be read.") from error
+        raise SessionUnreadableError(f"A stored {type_} event cannot be read.") from error
 
 
 def _lift(type_: str, version: int, current: int, payload: bytes) -> JsonObject:
@@ -107,7 +107,7 @@ def _lift(type_: str, version: int, current: int, payload: bytes) -> JsonObject:
     for step in range(version, current):
         upcast = UPCASTERS.get((type_, step))
         if upcast is None:
-            raise StorageCorruptError(f"The journal holds {type_} at unknown version {step}.")
+            raise SessionUnreadableError(f"The journal holds {type_} at unknown version {step}.")
         content = upcast(content)
     return content
 
@@ -122,8 +122,8 @@ def encode_state(state: SessionState) -> bytes:
 def decode_state(codec: str, payload: bytes) -> SessionState:
     """Decode a snapshot.
 
-    Raises `SchemaNewerError` for a codec this program does not know and `StorageCorruptError` for
-    a payload that is not a state.
+    Raises `SessionUnreadableError` for a codec this program does not know and for a payload that is
+    not a state.
     """
     try:
         if codec == STATE_CODEC:
@@ -135,7 +135,7 @@ def decode_state(codec: str, payload: bytes) -> SessionState:
             _message_decoders[kind].decode(raw) for kind, raw in values["history"]
         )
     except (msgspec.MsgspecError, KeyError) as error:
-        raise StorageCorruptError("A stored snapshot cannot be read.") from error
+        raise SessionUnreadableError("A stored snapshot cannot be read.") from error
     return SessionState(**values)
 
 
@@ -143,7 +143,7 @@ def _lift_state(codec: str, payload: bytes) -> JsonObject:
     content = _object_decoder.decode(payload)
     while codec != STATE_CODEC:
         if codec not in STATE_UPCASTERS:
-            raise SchemaNewerError(f"A snapshot is stored in the unknown form {codec!r}.")
+            raise SessionUnreadableError(f"A snapshot is stored in the unknown form {codec!r}.")
         codec, upcast = STATE_UPCASTERS[codec]
         content = upcast(content)
     return content

@@ -23,11 +23,15 @@ from netclaw.core.session.events import (
     ToolBatchStarted,
     ToolResultRecorded,
 )
+from netclaw.core.settings import SupervisionSettings
+from netclaw.core.supervision import DeathCause
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+from netclaw.ports.crashes import CrashReport
 from netclaw.ports.journal import SnapshotDraft
 from netclaw.wire.journal_codec import encode_event
 from tests.contracts.journal_world import OTHER, SESSION, World, failed, recorded, started
 
+CRASHED = CrashReport(cause=DeathCause.CRASH, exit_status=-9, at=1, settings=SupervisionSettings())
 CRASH = encode_event(CrashRecorded(exit_status=-9, turn_id=None, attempt=1))
 CALL = CallId("c1")
 ANSWER = encode_event(AnswerAdmitted(call_id=CALL, option="once", answerer="me"))
@@ -208,24 +212,6 @@ async def test_a_quarantined_session_is_not_started(journal_world: World) -> Non
     assert await world.journal.runnable_sessions() == (SESSION,)
 
 
-@pytest.mark.requirement("store.crash-count")
-async def test_crashes_are_counted_within_their_window_and_over_restarts(
-    journal_world: World,
-) -> None:
-    world = journal_world
-    await world.create()
-    times = []
-    for at, keep_after in ((1000, 0), (2000, 0), (9000, 2000), (9000, 2001)):
-        history = await world.journal.record_crash(SESSION, CRASH, at=at, keep_after=keep_after)
-        times.append(history.crash_times)
-        await world.die()
-    assert times == [(1000,), (1000, 2000), (2000, 9000), (9000, 9000)]
-    assert (await world.record()).head == 5
-    await world.journal.set_quarantined(SESSION, is_quarantined=False)
-    history = await world.journal.record_crash(SESSION, CRASH, at=9001, keep_after=0)
-    assert history.crash_times == (9001,)
-
-
 @pytest.mark.requirement("store.held-starts")
 async def test_a_start_that_two_deaths_cut_off_is_known(journal_world: World) -> None:
     world = journal_world
@@ -238,8 +224,6 @@ async def test_a_start_that_two_deaths_cut_off_is_known(journal_world: World) ->
         await world.journal.finish_start(OTHER)
         await world.die()
         assert await world.journal.held_starts() == ((SESSION, held),)
-    history = await world.journal.record_crash(SESSION, CRASH, at=1, keep_after=0)
-    assert history.starts_held == 2
 
 
 @pytest.mark.requirement("store.held-starts")
@@ -262,7 +246,7 @@ async def test_a_start_that_ended_in_any_other_way_counts_nothing(journal_world:
     await world.die()
     assert await world.journal.held_starts() == (), "no start was in progress at this death"
     await world.start()
-    await world.journal.record_crash(SESSION, CRASH, at=1, keep_after=0)
+    await world.journal.record_crash(SESSION, CRASHED)
     await world.die()
     assert await world.journal.held_starts() == ()
     await world.start()
@@ -295,7 +279,7 @@ async def test_every_write_to_an_unknown_session_is_refused(journal_world: World
         journal.append_own(SESSION, (CRASH,), at=1),
         journal.begin_incarnation(SESSION, at=1),
         journal.finish_start(SESSION),
-        journal.record_crash(SESSION, CRASH, at=1, keep_after=0),
+        journal.record_crash(SESSION, CRASHED),
         journal.set_quarantined(SESSION, is_quarantined=True),
         journal.reset_session(SESSION, at=1),
         journal.delete_session(SESSION),

@@ -16,7 +16,6 @@ from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
 from netclaw.core.session.events import (
     AnswerAdmitted,
     Compacted,
-    CrashRecorded,
     InputJoined,
     OutboxRow,
     OutputStarted,
@@ -25,7 +24,15 @@ from netclaw.core.session.events import (
     TitleSet,
     ToolBatchStarted,
 )
-from netclaw.ports.journal import AdmitRequest, AppendRequest, JournalStore, SnapshotDraft
+from netclaw.core.settings import SupervisionSettings
+from netclaw.core.supervision import DeathCause
+from netclaw.ports.crashes import CrashReport, GiveUp
+from netclaw.ports.journal import (
+    AdmitRequest,
+    AppendRequest,
+    JournalStore,
+    SnapshotDraft,
+)
 from netclaw.wire.journal_codec import encode_event
 from tests.contracts.journal_world import (
     MemoryWorld,
@@ -170,10 +177,23 @@ class Story:
 
     def supervise(self, session_id: SessionId) -> Call:
         at = self.world.clock.now_ms()
-        crash = encode_event(CrashRecorded(exit_status=1, turn_id=None, attempt=1))
+        give_up = GiveUp(
+            turn_id=TurnId(f"t{self.chance.randrange(4)}"), events=(encode_event(failed("t")),)
+        )
+        report = CrashReport(
+            cause=DeathCause.CRASH,
+            exit_status=1,
+            at=at,
+            settings=SupervisionSettings(
+                turn_crash_limit=2, quarantine_crashes=6, quarantine_window_s=20
+            ),
+            give_up=self.chance.choice([None, give_up]),
+            is_unreadable=self.chance.random() < 0.05,
+            bad_snapshot=self.chance.choice([None, self.chance.randrange(1, 30)]),
+        )
         is_quarantined = self.chance.random() < 0.5
         ways: list[Call] = [
-            lambda journal: journal.record_crash(session_id, crash, at=at, keep_after=at - 20_000),
+            lambda journal: journal.record_crash(session_id, report),
             lambda journal: journal.set_quarantined(session_id, is_quarantined=is_quarantined),
             lambda journal: journal.held_starts(),
             lambda journal: journal.probe_write(),

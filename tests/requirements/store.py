@@ -115,6 +115,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Crashes are counted on disk within their window.",
     ),
     Requirement(
+        "store.crash-one-job",
+        "decision 5",
+        "A death is recorded, counted and acted upon in one transaction, or not at all.",
+    ),
+    Requirement(
         "store.held-starts",
         "protocol, Recovery exactly",
         "A start that was in progress at consecutive deaths of the supervisor is counted; "

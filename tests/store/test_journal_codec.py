@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from netclaw.core.errors import InvalidArgumentError, SchemaNewerError, StorageCorruptError
+from netclaw.core.errors import InvalidArgumentError, SessionUnreadableError
 from netclaw.core.session.events import SessionEvent, TitleSet
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings, ToolSettings
@@ -95,11 +95,11 @@ def test_settings_round_trip() -> None:
 
 @pytest.mark.requirement("store.codec-unknown")
 def test_an_unknown_type_or_a_newer_version_says_that_it_is_newer() -> None:
-    with pytest.raises(SchemaNewerError, match="GoalPostsMoved"):
+    with pytest.raises(SessionUnreadableError, match="GoalPostsMoved"):
         decode_event("GoalPostsMoved", 1, b"{}")
-    with pytest.raises(SchemaNewerError, match="version 2"):
+    with pytest.raises(SessionUnreadableError, match="version 2"):
         decode_event("TitleSet", 2, b"{}")
-    with pytest.raises(SchemaNewerError, match="json/9"):
+    with pytest.raises(SessionUnreadableError, match="json/9"):
         decode_state("json/9", b"{}")
 
 
@@ -108,14 +108,14 @@ def test_an_unknown_type_or_a_newer_version_says_that_it_is_newer() -> None:
     "payload", [b"", b"{", b"[]", b'{"title":1,"actor":"x"}', b'{"title":"x"}']
 )
 def test_a_damaged_payload_says_that_it_is_damaged(payload: bytes) -> None:
-    with pytest.raises(StorageCorruptError, match="TitleSet"):
+    with pytest.raises(SessionUnreadableError, match="TitleSet"):
         decode_event("TitleSet", 1, payload)
 
 
 @pytest.mark.requirement("store.codec-unknown")
 @pytest.mark.parametrize("payload", [b"", b"[]", b'{"history":[["alien",{}]]}', b'{"head":"x"}'])
 def test_a_damaged_snapshot_says_that_it_is_damaged(payload: bytes) -> None:
-    with pytest.raises(StorageCorruptError, match="snapshot"):
+    with pytest.raises(SessionUnreadableError, match="snapshot"):
         decode_state(STATE_CODEC, payload)
 
 
@@ -140,7 +140,7 @@ def test_older_versions_are_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch)
     lifted = TitleSet(title="Files", actor="model")
     assert decode_event("TitleSet", 1, b'{"name":"Files"}') == lifted
     assert decode_event("TitleSet", 2, b'{"title":"Files"}') == lifted
-    with pytest.raises(StorageCorruptError, match="version 0"):
+    with pytest.raises(SessionUnreadableError, match="version 0"):
         decode_event("TitleSet", 0, b"{}")
 
 
