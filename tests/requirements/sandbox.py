@@ -27,7 +27,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement(
         "sandbox.umask",
-        "decision 83",
+        "issue 2 item 6",
         "What a command makes has the mode the operator's umask gives, not the daemon's.",
     ),
     Requirement(

@@ -42,6 +42,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A written file is the old one or the new one, never a mixture, and keeps its mode.",
     ),
     Requirement(
+        "tools.modes",
+        "issue 2 item 6",
+        "A file that exists keeps its mode; new ones get the operator's umask in a project and are "
+        "private in the session's own folders.",
+    ),
+    Requirement(
         "tools.redact-then-bound",
         "decision 15",
         "A result is redacted whole before it is cut, and what is stored is the redacted text.",
