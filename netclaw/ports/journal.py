@@ -227,6 +227,12 @@ class JournalStore(Protocol):
     def set_listener(self, listener: CommitListener) -> None:
         """Name the one receiver of commits; set before the first write."""
 
+    async def watch(self) -> None:
+        """Return once the store was closed; raises `InternalError` when it ended by itself."""
+
+    async def settle(self) -> None:
+        """Return once everything that a read can see was named to the listener."""
+
     async def create_session(self, new: NewSession) -> tuple[SessionRecord, bool]:
         """Create the session with its SessionCreated, or return the one that exists (False)."""
 

@@ -78,6 +78,10 @@ class SessionCache:
         self._rows.pop(key, None)
         self._dirty.pop(key, None)
 
+    def knows(self, key: str) -> bool:
+        """Whether the row is held already."""
+        return key in self._rows
+
     def unsaved_keys(self) -> list[str]:
         """Sessions whose row in the database is behind."""
         return list(self._dirty)
@@ -114,12 +118,17 @@ class WriteScope:
         self._gauge = gauge
         self._work: dict[str, SessionRow] = {}
         self._removed: list[str] = []
+        self._learned: list[str] = []
+        """Sessions read in this write: what it read may be of its own making."""
 
     def find(self, session_id: SessionId) -> SessionRow | None:
         """A session's row to work on, or None."""
         row = self._work.get(session_id)
         if row is None:
+            is_new = not self._cache.knows(session_id)
             known = self._cache.find(self.db, session_id)
+            if is_new:
+                self._learned.append(session_id)
             if known is None:
                 return None
             row = self._work[session_id] = known.copy()
@@ -155,4 +164,9 @@ class WriteScope:
         for row in self._work.values():
             self._cache.put(row)
         for key in self._removed:
+            self._cache.remove(key)
+
+    def reject(self) -> None:
+        """The write failed and is undone: what it read of the database is not so any more."""
+        for key in self._learned:
             self._cache.remove(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 import apsw
 
-from netclaw.core.errors import DrainingError, NetclawError
+from netclaw.core.errors import DrainingError, NetclawError, StorageError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
 from netclaw.core.settings import DaemonSettings, StorageSettings
@@ -152,6 +153,16 @@ class SqliteJournalStore:
     def set_listener(self, listener: CommitListener) -> None:
         """Name the one receiver of commits; set before the first write."""
         self._writer.set_listener(listener)
+
+    async def watch(self) -> None:
+        """Return once closed; raises `InternalError` when the writer ended by itself."""
+        await self._writer.watch()
+
+    async def settle(self) -> None:
+        """Return once everything that a read can see was named to the listener."""
+        # Answered in order, after what was committed before it, even if it is refused itself.
+        with contextlib.suppress(StorageError):
+            await self._writer.submit(lambda _scope: None)
 
     # Writes.
 

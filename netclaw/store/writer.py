@@ -95,6 +95,8 @@ class GroupWriter:
         self._damage: StorageCorruptError | None = None
         self._failing: ErrorCode | None = None
         self._is_closing = False
+        self._fault: InternalError | None = None
+        """Why the thread ended unasked."""
         self._opened: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[None] = loop.create_future()
         self._thread = threading.Thread(target=self._run, name="netclaw-writer", daemon=True)
@@ -127,6 +129,12 @@ class GroupWriter:
         if self._timer is None:
             self._timer = self._loop.call_later(self._deadline_s, self._drop_late)
         return future
+
+    async def watch(self) -> None:
+        """Return once closed; raises `InternalError` when the thread ended by itself."""
+        await asyncio.shield(self._ended)
+        if self._fault is not None:
+            raise self._fault
 
     async def close(self) -> None:
         """Commit what waits, checkpoint and close the connection."""
@@ -191,6 +199,7 @@ class GroupWriter:
             self._serve(database)
         except Exception:
             logger.exception("the writer thread failed")
+            self._fault = InternalError("The database's writer failed; nothing can be written.")
         finally:
             self._end(database)
 
@@ -336,6 +345,7 @@ class GroupWriter:
             scope.accept()
             write.commits = scope.commits
         else:
+            scope.reject()
             db.run("ROLLBACK TO item")
         db.run("RELEASE item")
 

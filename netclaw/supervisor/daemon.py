@@ -172,6 +172,9 @@ class Supervisor:
     async def start(self) -> None:
         """Serve, warm up, take up what waits, say that we are ready."""
         self.services.store.set_listener(self.router.on_commits)
+        self._tasks.start(
+            self.services.store.watch(), name="journal store", on_fault=OnFault.STOP_DAEMON
+        )
         self.services.health.when_recovered(self._look_after_all)
         await self._servers.serve_host(self._host)
         await self._hold_deadly_starts()

@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from netclaw.core.errors import StorageError
+from netclaw.core.errors import NetclawError, StorageError
 from netclaw.ports.journal import JournalStore
-from netclaw.supervisor.tasks import Tasks
+from netclaw.supervisor.tasks import OnFault, Tasks
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,8 @@ class StorageHealth:
         if self._error is None:
             _log.error("the database takes no writes: %s", error.sentence)
             self._usable.clear()
-            self._tasks.start(self._probe(), name="storage probe")
+            # Without it no session would start again, however well the database is.
+            self._tasks.start(self._probe(), name="storage probe", on_fault=OnFault.STOP_DAEMON)
         self._error = error
 
     async def wait_usable(self) -> None:
@@ -61,8 +62,10 @@ class StorageHealth:
                 await self._store.probe_write()
             except StorageError as error:
                 self._error = error
-                continue
-            break
+            except NetclawError as error:
+                _log.error("the probe of the database failed: %s", error.sentence)
+            else:
+                break
         _log.warning("the database takes writes again")
         self._error = None
         self._usable.set()

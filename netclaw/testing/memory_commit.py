@@ -22,6 +22,8 @@ class MemoryCommitter:
         self.failure: StorageError | None = None
         """Raised by every write while set."""
         self.is_closed = False
+        self.has_failed = asyncio.Event()
+        """Set by a test: the store ended by itself."""
         self.transactions = 0
 
     def check_open(self) -> None:

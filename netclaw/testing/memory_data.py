@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from netclaw.core.ids import SessionId
+from netclaw.ports.journal import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
 from netclaw.testing.memory_session import MemorySession
 
@@ -16,3 +17,17 @@ class MemoryData:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict)
     graves: dict[SessionId, tuple[int, int]] = field(default_factory=dict)
     outbox: MemoryOutbox = field(default_factory=MemoryOutbox)
+
+    def counts(self) -> StoreCounts:
+        """Totals for status; nothing here has a size on disk."""
+        sessions = list(self.sessions.values())
+        return StoreCounts(
+            sessions=len(sessions),
+            quarantined=sum(session.is_quarantined for session in sessions),
+            pending_inputs=sum(len(session.open_inputs) for session in sessions),
+            admitted_inputs=sum(len(session.inputs) for session in sessions),
+            turns_completed=sum(session.turns_recorded for session in sessions),
+            turns_failed=sum(session.turns_failed for session in sessions),
+            outbox_waiting=self.outbox.waiting,
+            database_bytes=0,
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from netclaw.core.errors import NetclawError, NotFoundError, StorageError
+from netclaw.core.errors import InternalError, NetclawError, NotFoundError, StorageError
 from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session import events as ev
 from netclaw.core.settings import DaemonSettings
@@ -76,6 +76,18 @@ class MemoryJournal:
     def set_listener(self, listener: CommitListener) -> None:
         """Name the one receiver of commits."""
         self._committer.listener = listener
+
+    async def watch(self) -> None:
+        """Raises once a test says that the store ended by itself."""
+        await self._committer.has_failed.wait()
+        raise InternalError("The store ended by itself.")
+
+    def fail(self) -> None:
+        """End the store by itself."""
+        self._committer.has_failed.set()
+
+    async def settle(self) -> None:
+        """What can be read here was published in the same turn of the loop."""
 
     def _known(self, session_id: SessionId) -> MemorySession:
         session = self._data.sessions.get(session_id)
@@ -365,17 +377,8 @@ class MemoryJournal:
 
     async def counts(self) -> StoreCounts:
         """Totals for status; nothing here has a size on disk."""
-        sessions = list(self._sessions().values())
-        return StoreCounts(
-            sessions=len(sessions),
-            quarantined=sum(session.is_quarantined for session in sessions),
-            pending_inputs=sum(len(session.open_inputs) for session in sessions),
-            admitted_inputs=sum(len(session.inputs) for session in sessions),
-            turns_completed=sum(session.turns_recorded for session in sessions),
-            turns_failed=sum(session.turns_failed for session in sessions),
-            outbox_waiting=self._data.outbox.waiting,
-            database_bytes=0,
-        )
+        self._sessions()
+        return self._data.counts()
 
     async def check_integrity(self, *, is_full: bool) -> str | None:
         """Always sound."""

@@ -240,4 +240,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "architecture section 6",
         "The in-memory journal answers every call as the real store does.",
     ),
+    Requirement(
+        "store.writer-watched",
+        "decision 2",
+        "A writer that ends by itself is told to the daemon, which cannot go on without it.",
+    ),
 )

@@ -239,3 +239,45 @@ async def test_the_log_is_cut_when_it_is_quiet(
     await sqlite_world.admit()
     await until(lambda: log_size(sqlite_world.path) == 0)
     assert (await sqlite_world.record()).pending_inputs == 1
+
+
+@pytest.mark.requirement("store.group-commit")
+async def test_a_creation_that_fails_leaves_no_session_behind(
+    sqlite_world: SqliteWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_more: object) -> None:
+        raise InternalError("not today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("netclaw.store.sessions.publish_events", fail)
+        with pytest.raises(InternalError):
+            await sqlite_world.create(OTHER)
+    with pytest.raises(NotFoundError):
+        await sqlite_world.admit(session_id=OTHER)
+    record, is_new = await sqlite_world.create(OTHER)
+    assert (is_new, record.head) == (True, 1)
+    assert (await sqlite_world.admit(session_id=OTHER)).seq == 2
+
+
+@pytest.mark.requirement("store.writer-watched")
+async def test_a_writer_that_ends_by_itself_is_told_of_and_a_closed_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = SqliteWorld(tmp_path / "closed.db")
+    await closed.open()
+    watching = asyncio.create_task(closed.journal.watch())
+    await closed.close()
+    await watching
+    world = SqliteWorld(tmp_path / "netclaw.db")
+    await world.open()
+    watching = asyncio.create_task(world.journal.watch())
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(world.journal._writer, "_gather", fail)
+    refused = asyncio.ensure_future(world.create())
+    with pytest.raises(InternalError, match="writer failed"):
+        await watching
+    refused.cancel()
+    await world.close()

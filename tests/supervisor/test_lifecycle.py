@@ -226,6 +226,12 @@ async def test_a_vital_task_that_fails_ends_the_daemon(
     assert await world.ended() is Wish.FATAL
 
 
+@pytest.mark.requirement("supervisor.no-silent-task")
+async def test_a_store_that_ends_by_itself_ends_the_daemon(world: InProcess) -> None:
+    world.store.fail()
+    assert await world.ended() is Wish.FATAL
+
+
 async def test_a_home_too_deep_for_a_socket_is_said(tmp_path: Path) -> None:
     servers = Servers(tmp_path / ("d" * 108), tmp_path / ("h" * 108))
     with pytest.raises(InvalidArgumentError):

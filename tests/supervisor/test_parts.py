@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.core.errors import StorageFullError
+from netclaw.core.errors import DrainingError, InternalError, StorageFullError
 from netclaw.core.ids import SessionId
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.frames import FrameQueue
@@ -148,6 +148,31 @@ async def test_starts_wait_until_a_probe_write_succeeds() -> None:
     await asyncio.wait_for(waiting, 5)
     assert health.state == "ok"
     assert recovered == [1]
+    await tasks.cancel_all()
+
+
+@pytest.mark.requirement("supervisor.storage-wait")
+async def test_no_failure_ends_the_probe_while_the_daemon_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+    store, tasks = MemoryJournal(), Tasks(on_fatal=fatal.set_result)
+    health = StorageHealth(store, tasks, probe_interval_s=0.005)
+    faults: list[Exception] = [InternalError("odd"), DrainingError("odd"), StorageFullError("full")]
+    probe_write = store.probe_write
+
+    async def probe() -> None:
+        if faults:
+            raise faults.pop(0)
+        await probe_write()
+
+    monkeypatch.setattr(store, "probe_write", probe)
+    health.note(StorageFullError("full"))
+    await asyncio.wait_for(health.wait_usable(), 5)
+    assert (health.state, fatal.done()) == ("ok", False)
+    faults.append(ValueError("a fault of ours"))
+    health.note(StorageFullError("full"))
+    assert isinstance(await asyncio.wait_for(fatal, 5), ValueError)
     await tasks.cancel_all()
 
 
