@@ -24,7 +24,7 @@ from netclaw.core.session.events import (
     SessionEvent,
     TurnRecorded,
 )
-from netclaw.core.session.evolve import evolve, preview
+from netclaw.core.session.evolve import evolve
 from netclaw.core.session.outputs import ErrorOutput, Output, TextDelta, TextOutput
 from netclaw.core.session.sentences import MAYBE_RUN
 from netclaw.core.session.settle import settle
@@ -80,6 +80,7 @@ class _InFlight:
     decision: Decision
     append_id: str
     base: int
+    at_ms: int
 
 
 class Actor:
@@ -198,11 +199,12 @@ class Actor:
         riding = tuple(item.output for item in decision.effects if isinstance(item, Emit))
         rest = tuple(item for item in decision.effects if not isinstance(item, Emit))
         decision = replace(decision, effects=rest)
-        flight = _InFlight(letter, decision, new_id(), self.state.head)
+        snapshot = self._snapshots.of(decision)
+        if snapshot is not None:
+            grown = replace(decision.runtime, snapshot_bytes=len(snapshot.payload))
+            decision = replace(decision, runtime=grown)
+        flight = _InFlight(letter, decision, new_id(), self.state.head, now)
         self._in_flight = flight
-        after: SessionState | None = None
-        if decision.early or decision.needs_snapshot:
-            after = preview(self.state, decision.events, at=now)
         self._outbound.append(
             flight.append_id,
             decision,
@@ -210,20 +212,20 @@ class Actor:
             expected_head=flight.base,
             at_ms=now,
             cause=type(letter.command).__name__,
-            snapshot=self._snapshots.of(after, decision) if after else None,
+            snapshot=snapshot,
             phase=decision.runtime.phase if self._changes_phase(decision) else None,
         )
-        if after is not None:
-            for call in decision.early:
-                self._runner.call_early(call, after, decision.runtime)
+        for call in decision.early:
+            self._runner.call_early(call, decision.states[-1], decision.runtime)
 
     def _own_committed(self, flight: _InFlight, message: Committed) -> None:
         self._in_flight = None
         events = flight.decision.events
         if len(message.rows) != len(events):
             raise HostFault(f"{len(events)} events were sent, {len(message.rows)} were committed")
-        for row, event in zip(message.rows, events, strict=True):
-            # Our own event objects: what was encoded need not be decoded again.
+        for row, event, state in zip(message.rows, events, flight.decision.states, strict=True):
+            # Our own objects: what was encoded need not be decoded, nor evolved again.
+            is_as_decided = row.seq == state.head and row.at_ms == flight.at_ms
             self._evolve(
                 row,
                 Recorded(
@@ -233,6 +235,7 @@ class Actor:
                     cause=row.cause,
                     event=event,
                 ),
+                known=state if is_as_decided else None,
             )
         is_interleaved = self.state.head != flight.base + len(events)
         decision, again = settle(flight.decision, self.runtime, is_interleaved=is_interleaved)
@@ -251,10 +254,12 @@ class Actor:
         if calls_for_work:
             self._mailbox.put(Letter(Advance()))
 
-    def _evolve(self, row: pb.JournalRow, recorded: Recorded) -> None:
+    def _evolve(
+        self, row: pb.JournalRow, recorded: Recorded, *, known: SessionState | None = None
+    ) -> None:
         if row.seq != self.state.head + 1:
             raise HostFault(f"event {row.seq} was sent after {self.state.head}")
-        self.state = evolve(self.state, recorded)
+        self.state = evolve(self.state, recorded) if known is None else known
         self._on_event(recorded, self.state)
 
     def _conclude(self, decision: Decision) -> None:

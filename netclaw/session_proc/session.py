@@ -139,7 +139,11 @@ async def build_session(
     actor = Actor(
         rules=partial(_decide, settings=settings, redact=partial(shown_arguments, redact=redact)),
         state=state,
-        runtime=Runtime(interest=OutputFilter(welcome.interest), snapshot_seq=welcome.snapshot_seq),
+        runtime=Runtime(
+            interest=OutputFilter(welcome.interest),
+            snapshot_seq=welcome.snapshot_seq,
+            snapshot_bytes=len(welcome.snapshot),
+        ),
         outbound=outbound,
         snapshots=Snapshots(),
         ending=ending,

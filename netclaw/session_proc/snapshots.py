@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from netclaw.core.session.effects import Decision
 from netclaw.core.session.events import Compacted, Passivated
-from netclaw.core.session.state import SessionState
 from netclaw.wire.journal_codec import STATE_CODEC, encode_state
 from netclaw.wire.v1.session_host_pb2 import Snapshot
 
@@ -15,9 +14,10 @@ MANDATORY_FOR = (Compacted, Passivated)
 class Snapshots:
     """Makes snapshots where a decision asks for one."""
 
-    def of(self, after: SessionState, decision: Decision) -> Snapshot | None:
+    def of(self, decision: Decision) -> Snapshot | None:
         """The snapshot of the state after the decision's events, if it asks for one."""
         if not decision.needs_snapshot:
             return None
+        after = decision.states[-1]
         is_mandatory = any(isinstance(event, MANDATORY_FOR) for event in decision.events)
         return Snapshot(codec=STATE_CODEC, payload=encode_state(after), mandatory=is_mandatory)

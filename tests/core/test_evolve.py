@@ -307,7 +307,9 @@ def test_a_preview_is_what_the_commit_will_give() -> None:
     story.given(story.input())
     before = story.state
     decision = story.when(Advance())
-    assert preview(before, decision.events, at=story.clock.now_ms()) == story.state
+    (event,) = decision.events
+    assert preview(before, event, at=story.clock.now_ms()) == story.state
+    assert decision.states == (story.state,)
 
 
 def test_replaying_a_long_journal_keeps_every_message() -> None:

@@ -10,7 +10,7 @@ import pytest
 from netclaw.core.authority import Principal, SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import AssistantMessage, NoteMessage, Usage, UserMessage
-from netclaw.core.session import turn
+from netclaw.core.session import snapshots, turn
 from netclaw.core.session.commands import Advance, FinishReason, StopTurn, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import (
@@ -304,6 +304,39 @@ def test_a_snapshot_is_asked_for_every_twenty_events() -> None:
     gaps = [after - before for before, after in pairwise(asked)]
     assert len(gaps) > 3
     assert all(20 <= gap <= 21 for gap in gaps)
+
+
+@pytest.mark.requirement("core.snapshots-linear")
+@pytest.mark.parametrize(
+    ("base", "snapshot_bytes", "events"),
+    [
+        (20, 0, 20),
+        (20, 80 * 1024, 20),
+        (20, 1 << 20, 256),
+        (20, 10 << 20, 2560),
+        (500, 1 << 20, 500),
+    ],
+)
+def test_a_larger_state_is_stored_more_seldom(base: int, snapshot_bytes: int, events: int) -> None:
+    assert snapshots.interval(base, snapshot_bytes) == events
+
+
+@pytest.mark.requirement("core.snapshots-linear")
+def test_the_bytes_of_all_snapshots_grow_with_the_journal_and_not_with_its_square() -> None:
+    def written(turns: int) -> int:
+        story = Story()
+        story.start()
+        total = 0
+        for _ in range(turns):
+            for decision in (story.admit("q" * 500), story.answer("a" * 500)):
+                if decision.needs_snapshot:
+                    size = sum(len(item.text) for item in story.state.history)
+                    total += size
+                    story.runtime = replace(story.runtime, snapshot_bytes=size)
+        return total
+
+    assert written(1600) < 3 * written(800)
+    assert written(1600) < 1600 * 3 * snapshots.BYTES_PER_EVENT
 
 
 def test_advance_with_nothing_to_do_changes_nothing() -> None:

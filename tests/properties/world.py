@@ -15,7 +15,7 @@ from netclaw.core.session import commands as c
 from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
 from netclaw.core.session.decide import decide
-from netclaw.core.session.evolve import evolve, preview, replay
+from netclaw.core.session.evolve import evolve, replay
 from netclaw.core.session.request import build_messages
 from netclaw.core.session.settle import settle
 from netclaw.core.session.state import Runtime, SessionState
@@ -190,15 +190,16 @@ class World:
         base = process.state.head
         process.in_flight = (command, decision, base)
         self.queue.append(Append(process.incarnation, base, decision.events, self.clock.now_ms()))
-        after = preview(process.state, decision.events, at=self.clock.now_ms())
         for call in decision.early:
-            self._call_model(process, call, after, decision.runtime)
+            self._call_model(process, call, decision.states[-1], decision.runtime)
 
     def _committed(self, process: Process) -> None:
         assert process.in_flight is not None
         _, decision, base = process.in_flight
         process.in_flight = None
         is_exact = process.state.head == base + len(decision.events)
+        if is_exact:
+            assert decision.states[-1] == process.state, "a decision foresaw another state"
         if decision.needs_snapshot and is_exact:
             self.snapshot = (process.state.head, process.state)
         decision, again = settle(decision, process.runtime, is_interleaved=not is_exact)

@@ -54,6 +54,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "core.snapshots", "decision 8", "A snapshot is due every 20 events and at passivation."
     ),
     Requirement(
+        "core.snapshots-linear",
+        "ADR 0024",
+        "Snapshots of a large state are rarer, so that all of them together stay linear in size.",
+    ),
+    Requirement(
         "core.output-limit",
         "S0 What ends or stalls a turn",
         "A reply cut at the output limit fails the turn; nothing of it is posted or stored.",

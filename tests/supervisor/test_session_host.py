@@ -203,7 +203,7 @@ async def test_large_frames_cross_in_pieces_both_ways(world: InProcess) -> None:
         turn = peer.state.turn
         assert turn is not None
         recorded, outputs = answer(turn_id, "ok", turn.input_ids)
-        state = encode_state(preview(peer.state, (recorded,), at=1))
+        state = encode_state(preview(peer.state, recorded, at=1))
         assert len(state) > 4 * 1024 * 1024
         await peer.committed(
             await peer.append(

@@ -20,7 +20,7 @@ class Tuning(Section):
         0.75, ge=0.1, le=1, description="Fraction of the model's window at which history shrinks."
     )
     snapshot_interval: int = Field(
-        20, ge=1, le=10_000, description="Journal events between two snapshots."
+        20, ge=1, le=10_000, description="Journal events between two snapshots of a small state."
     )
     keep_recent_tool_results: int = Field(
         3, ge=0, le=100, description="Tool results that compaction keeps whole."

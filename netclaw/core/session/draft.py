@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from netclaw.core.ids import DispatchToken, IdMaker, TurnId
 from netclaw.core.session import phase as phases
+from netclaw.core.session import snapshots
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.effects import (
     CallModel,
@@ -55,6 +56,7 @@ class Draft:
         self._path: list[Phase] = [runtime.phase]
         self._needs_snapshot = False
         self._events: list[SessionEvent] = []
+        self._states: list[SessionState] = []
         self._outputs: list[Output] = []
         self._outbox: list[OutboxRow] = []
         self._early: list[CallModel] = []
@@ -63,7 +65,8 @@ class Draft:
     def record(self, event: SessionEvent) -> None:
         """Add an event to the append and see its effect in `state`."""
         self._events.append(event)
-        self.state = preview(self.state, (event,), at=self.now_ms)
+        self.state = preview(self.state, event, at=self.now_ms)
+        self._states.append(self.state)
 
     def say(self, *outputs: Output) -> None:
         """Add outputs that the supervisor releases when the append is committed."""
@@ -107,6 +110,7 @@ class Draft:
         return Decision(
             runtime=self.runtime,
             events=tuple(self._events),
+            states=tuple(self._states),
             outputs=tuple(self._outputs),
             outbox=tuple(self._outbox),
             early=tuple(self._early),
@@ -115,12 +119,15 @@ class Draft:
         )
 
     def _snapshot_if_due(self) -> None:
-        """Every 20 events, and always with Passivated (decision 8)."""
+        """Every 20 events, later for a large state, and always with Passivated (decision 8)."""
         if not self._events:
             return
         is_last = isinstance(self._events[-1], Passivated)
         grown = self.state.head - self.runtime.snapshot_seq
-        if is_last or grown >= self.settings.tuning.snapshot_interval_events:
+        interval = snapshots.interval(
+            self.settings.tuning.snapshot_interval_events, self.runtime.snapshot_bytes
+        )
+        if is_last or grown >= interval:
             self._needs_snapshot = True
             self.runtime = replace(self.runtime, snapshot_seq=self.state.head)
 

@@ -12,7 +12,7 @@ from netclaw.core.ids import CallId, DispatchToken, TurnId
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.events import OutboxRow, SessionEvent
 from netclaw.core.session.outputs import Output
-from netclaw.core.session.state import Runtime
+from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.tool_call import ToolCall
 
 
@@ -116,11 +116,13 @@ class Decision:
     supervisor on commit. `early` starts while the append is in flight and is cancelled if it is
     refused (only a CallModel beside its TurnStarted may). `effects` follow the commit. `runtime`
     replaces the process-local part of the state once the append is committed. `needs_snapshot`
-    asks the shell to put a snapshot into the same append.
+    asks the shell to put a snapshot into the same append. `states` are the states after each
+    event, true if they are committed right behind the head that was decided on.
     """
 
     runtime: Runtime
     events: tuple[SessionEvent, ...] = ()
+    states: tuple[SessionState, ...] = ()
     outputs: tuple[Output, ...] = ()
     outbox: tuple[OutboxRow, ...] = ()
     early: tuple[CallModel, ...] = ()

@@ -95,17 +95,13 @@ def replay(state: SessionState, rows: Iterable[Recorded]) -> SessionState:
     return state if last is None else _at(state, last, tuple(waiting))
 
 
-def preview(
-    state: SessionState, events: Iterable[SessionEvent], *, at: int, incarnation: int = 0
-) -> SessionState:
-    """The state as it will be if these events are committed on top of it and nothing between.
+def preview(state: SessionState, event: SessionEvent, *, at: int) -> SessionState:
+    """The state as it will be if this event is committed on top of it and nothing between.
 
-    For the request of an early model call and for the snapshot that rides in an append.
+    For the rules that follow in the same decision, the request of an early model call and the
+    snapshot that rides in an append.
     """
-    for event in events:
-        row = Recorded(seq=state.head + 1, at=at, incarnation=incarnation, cause="", event=event)
-        state = evolve(state, row)
-    return state
+    return evolve(state, Recorded(seq=state.head + 1, at=at, incarnation=0, cause="", event=event))
 
 
 def _apply(state: SessionState, recorded: Recorded) -> tuple[SessionState, _Added]:

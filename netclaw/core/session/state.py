@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from netclaw.core.authority import Audience, Authority, SourceKind
+from netclaw.core.context.token_estimate import TokenMeter
 from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
@@ -80,6 +81,8 @@ class SessionState:
     working_directory: str = ""
     turns: int = 0
     last_input_tokens: int = 0
+    """Input of the last model call, as reported or else estimated; 0 after a compaction."""
+    meter: TokenMeter = field(default_factory=TokenMeter)
     last_activity_at: int = 0
     is_passivated: bool = False
     """Whether the last event is Passivated."""
@@ -116,6 +119,8 @@ class Runtime:
     snapshot_seq: int = 0
     """seq of the last stored snapshot: the shell sets it from its Welcome, decisions that ask for
     a snapshot move it, and the shell moves it back when a periodic one was not stored."""
+    snapshot_bytes: int = 0
+    """Size of the last snapshot this process read or made; set by the shell (see `snapshots`)."""
     nudges: int = 0
     """Empty replies in a row that were asked again in this round."""
     nudge: str = ""
