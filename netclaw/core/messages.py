@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from netclaw.core.ids import CallId, InputId
 from netclaw.core.tool_call import ToolCall
@@ -46,6 +47,8 @@ class UserMessage:
     at: int
     sender: str = ""
     media: tuple[MediaRef, ...] = ()
+    seq: int = 0
+    """seq of its InputAdmitted; 0 in snapshots of an older netclaw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +72,23 @@ class ToolMessage:
     turn_id: str = ""
 
 
+class NoteKind(StrEnum):
+    """What a note is."""
+
+    LINE = "line"
+    """Something the runtime says."""
+    SUMMARY = "summary"
+    """Notes that stand for messages a compaction dropped."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteMessage:
-    """A line the runtime tells the model (a stopped turn, a notice); shown as a user-role item."""
+    """What the runtime tells the model (a stopped turn, a notice); shown as a user-role item."""
 
     text: str
     at: int
     turn_id: str = ""
+    kind: NoteKind = NoteKind.LINE
 
 
 Message = UserMessage | AssistantMessage | ToolMessage | NoteMessage

@@ -18,11 +18,13 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
+from netclaw.core.context.token_estimate import RequestSize, TokenMeter
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import (
     AssistantMessage,
     MediaRef,
+    NoteKind,
     NoteMessage,
     ToolMessage,
     Usage,
@@ -63,6 +65,7 @@ AUTHORITY = Authority(
     adopted_context=("earlier words",),
 )
 USAGE = Usage(input_tokens=1200, output_tokens=34, cached_input_tokens=1000, reasoning_tokens=5)
+SIZE = RequestSize(static_characters=900, message_characters=3300)
 TOOL_CALL = ToolCall(
     call_id=CALL,
     provider_call_id="call_0",
@@ -118,7 +121,14 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
     events.InputJoined(turn_id=TURN, input_ids=(OTHER_INPUT,)),
     events.OutputStarted(turn_id=TURN, round=0),
     events.RoundRecorded(
-        turn_id=TURN, round=0, message=MESSAGE, usage=USAGE, model="m1", is_text_released=True
+        turn_id=TURN,
+        round=0,
+        message=MESSAGE,
+        usage=USAGE,
+        model="m1",
+        is_text_released=True,
+        context_tokens=1100,
+        request_size=SIZE,
     ),
     events.ToolBatchStarted(turn_id=TURN, call_ids=(CALL,)),
     events.ToolResultRecorded(turn_id=TURN, result=RESULT),
@@ -132,6 +142,7 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         open_child_runs=("run1",),
         context_tokens=1100,
         note="The turn ended without an answer.",
+        request_size=SIZE,
     ),
     events.TurnFailed(
         turn_id=TURN,
@@ -151,6 +162,8 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         tokens_after=800,
         trigger="threshold",
         kept_messages=6,
+        kept_input_ids=(INPUT,),
+        cleared_call_ids=(CALL,),
     ),
     events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
     events.Resumed(turn_id=TURN),
@@ -172,7 +185,8 @@ STATE = SessionState(
     life=2,
     head=40,
     history=(
-        UserMessage(input_id=INPUT, text="hello", at=1, sender="Ada", media=(MEDIA,)),
+        NoteMessage(text="Notes.", at=1, kind=NoteKind.SUMMARY),
+        UserMessage(input_id=INPUT, text="hello", at=1, sender="Ada", media=(MEDIA,), seq=3),
         MESSAGE,
         ToolMessage(call_id=CALL, text="a.txt", at=6, turn_id=TURN),
         NoteMessage(text="The turn was stopped.", at=7, turn_id=TURN),
@@ -199,6 +213,7 @@ STATE = SessionState(
     working_directory="/w",
     turns=3,
     last_input_tokens=1200,
+    meter=TokenMeter(characters_per_token=3.5, static_characters=900),
     last_activity_at=9,
     is_passivated=True,
 )

@@ -7,10 +7,11 @@ are authored by the supervisor, `P` events by the session process, `SP` by eithe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKind
+from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, MediaRef, Usage
@@ -136,6 +137,9 @@ class RoundRecorded:
     model: str
     is_text_released: bool = False
     """Whether the round's preamble text was handed to subscribers on commit."""
+    context_tokens: int = 0
+    """Input tokens of the model call that was recorded, without those that were asked again."""
+    request_size: RequestSize = field(default_factory=RequestSize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +174,7 @@ class TurnRecorded:
     """Input tokens of the last model call alone, what compaction measures."""
     note: str = ""
     """What the model is told later about an end without an answer; empty for an answer."""
+    request_size: RequestSize = field(default_factory=RequestSize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,15 +213,23 @@ class WorkingDirectorySet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """P: history before `kept_from_seq` was replaced by notes; carries a snapshot."""
+    """P: the history was shortened to notes and what was kept; carries a snapshot.
+
+    What stays, in this order: the notes, the inputs named, the newest messages. Of these the
+    results of the calls named are placeholders.
+    """
 
     kept_from_seq: int
+    """seq of the InputAdmitted of the first message that stays; 0 when none of them is an input."""
     notes: str
     tokens_before: int
     tokens_after: int
     trigger: str
     kept_messages: int = 0
     """How many of the newest messages stayed."""
+    kept_input_ids: tuple[InputId, ...] = ()
+    """Inputs older than those that stayed too."""
+    cleared_call_ids: tuple[CallId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,6 +128,7 @@ def _inputs(
             at=item.at,
             sender=item.admitted.authority.requester.sender_id or "",
             media=item.admitted.media,
+            seq=item.seq,
         )
         for item in buffered
         if item.admitted.input_id in wanted

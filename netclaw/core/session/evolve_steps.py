@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from netclaw.core.ids import CallId, InputId, TurnId
-from netclaw.core.messages import NoteMessage
+from netclaw.core.session.compaction import shortened
 from netclaw.core.session.events import (
     AnswerAdmitted,
     Compacted,
@@ -147,6 +147,8 @@ def round_recorded(state: SessionState, recorded: Recorded, event: RoundRecorded
     turn = _open(state, event.turn_id)
     if turn is None:
         return state
+    reported = event.context_tokens or event.usage.input_tokens
+    meter = state.meter.learned(event.request_size, reported)
     return replace(
         state,
         turn=replace(
@@ -157,7 +159,8 @@ def round_recorded(state: SessionState, recorded: Recorded, event: RoundRecorded
             joined_since_round=(),
             usage=turn.usage.plus(event.usage),
         ),
-        last_input_tokens=event.usage.input_tokens,
+        last_input_tokens=reported or meter.tokens(event.request_size.total),
+        meter=meter,
         last_activity_at=recorded.at,
     )
 
@@ -204,9 +207,14 @@ def tool_result_recorded(
 def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) -> SessionState:
     """The turn is over and its inputs are consumed."""
     after = _consume(state, event.turn_id, event.input_ids)
-    tokens = event.context_tokens or state.last_input_tokens
+    meter = state.meter.learned(event.request_size, event.context_tokens)
+    tokens = event.context_tokens or meter.tokens(event.request_size.total)
     return replace(
-        after, turns=state.turns + 1, last_input_tokens=tokens, last_activity_at=recorded.at
+        after,
+        turns=state.turns + 1,
+        last_input_tokens=tokens or state.last_input_tokens,
+        meter=meter,
+        last_activity_at=recorded.at,
     )
 
 
@@ -237,10 +245,16 @@ def working_directory_set(
 
 
 def compacted(state: SessionState, recorded: Recorded, event: Compacted) -> SessionState:
-    """The newest messages stay, behind the notes about the others."""
-    kept = state.history[len(state.history) - event.kept_messages :]
-    notes = (NoteMessage(text=event.notes, at=recorded.at),) if event.notes else ()
-    return replace(state, history=notes + kept, last_input_tokens=0)
+    """Notes and what was kept are the history now; the token count starts anew (S0 Compaction)."""
+    history = shortened(
+        state.history,
+        cleared_call_ids=event.cleared_call_ids,
+        kept_messages=event.kept_messages,
+        kept_input_ids=event.kept_input_ids,
+        notes=event.notes,
+        at=recorded.at,
+    )
+    return replace(state, history=history, last_input_tokens=0)
 
 
 def drain_stopped(state: SessionState, recorded: Recorded, event: DrainStopped) -> SessionState:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from netclaw.core.tool_call import OutcomeCategory
+
 MAYBE_RUN = "Some actions may already have run."
 """Said only when a tool batch was launched (protocol "Recovery, exactly")."""
 
@@ -32,6 +36,65 @@ NOTE_PREEMPTED = (
     " steps were not run."
 )
 
+NOTE_REPEATED = (
+    "[netclaw] The turn above was ended because the same calls were asked for again and again. The"
+    " calls of its last reply were not run."
+)
+NOTE_FAILING = (
+    "[netclaw] The turn above was ended because its calls kept failing. The calls of its last reply"
+    " were not run."
+)
+
+REPEATED = (
+    "Not run: you are repeating yourself. In this turn the same call, or the same sequence of"
+    " calls, has already come to the same result twice. Use that result, change the call, try"
+    " another way, or answer with what you have."
+)
+REPEATED_STRONG = (
+    "Not run, and refused for the fifth time: it has already come to the same result twice in this"
+    " turn and will not be run again. If you ask for it once more, the turn ends. Answer now with"
+    " what you have, or do something else."
+)
+
+_FAILURE_CAUSES: Mapping[OutcomeCategory, str] = {
+    OutcomeCategory.INVALID_INPUT: "their arguments were invalid",
+    OutcomeCategory.ACCESS_DENIED: "access was denied",
+    OutcomeCategory.NOT_FOUND: "what they named was not found",
+    OutcomeCategory.TRANSIENT_FAILURE: "something was unavailable for the moment",
+    OutcomeCategory.FAILURE: "the tool ran and failed",
+    OutcomeCategory.TIMEOUT: "they took too long",
+    OutcomeCategory.RECOVERABLE_CORRECTION: "a correction was asked for and not made",
+    OutcomeCategory.INTERRUPTED: "they were interrupted",
+    OutcomeCategory.CANCELLED: "they were cancelled",
+}
+"""The end of "Your last calls failed, mostly because ..."."""
+
+
+def failing(cause: OutcomeCategory) -> str:
+    """The first word to a model whose calls only fail, naming what most of them failed of."""
+    return (
+        f"[netclaw] Your last calls failed, mostly because {_FAILURE_CAUSES[cause]}. Look at what"
+        " the results say and change your approach instead of trying more of the same."
+    )
+
+
+def failing_strong(cause: OutcomeCategory) -> str:
+    """The second word to it."""
+    return (
+        f"[netclaw] Your calls still fail, mostly because {_FAILURE_CAUSES[cause]}. Do something"
+        " that can succeed, or answer and say what stands in the way. If they go on failing, the"
+        " turn ends."
+    )
+
+
+def failing_last(cause: OutcomeCategory) -> str:
+    """The last word to it: from here on only an answer is taken."""
+    return (
+        f"[netclaw] Too many calls in a row have failed, mostly because {_FAILURE_CAUSES[cause]}."
+        " Answer now and say what stands in the way. If you ask for another tool, the turn ends and"
+        " the call is not run."
+    )
+
 
 def with_warning(sentence: str, *, has_launched: bool) -> str:
     """Add the warning about actions if a batch of the turn was launched."""
@@ -53,3 +116,33 @@ def stop_notice(*, is_restart: bool, has_launched: bool) -> str:
 def bad_arguments(fault: str) -> str:
     """The result of a call whose arguments cannot be used; its tool was not run."""
     return f"Invalid arguments: {fault} The tool was not run."
+
+
+RESULT_CLEARED = "[netclaw] This older tool result was removed to save space."
+"""What a compaction leaves of an old tool result."""
+
+THIS_MESSAGE = "This message"
+EARLIER_MESSAGE = "An earlier message"
+EARLIER_REPLY = "The model's last reply"
+EARLIER_NOTE = "A note in the conversation"
+
+
+def tool_result(name: str) -> str:
+    """Names the result of a call to this tool."""
+    return f"The result of a call to {name}"
+
+
+def too_large(what: str, *, tokens: int, window: int) -> str:
+    """Why a turn cannot go on although everything else was taken away (decision 29)."""
+    return (
+        f"{what} is too large for the model: it has about {tokens} tokens, and the model takes"
+        f" {window} for the whole conversation."
+    )
+
+
+def instructions_too_large(window: int) -> str:
+    """Why no shorter history would help."""
+    return (
+        "The instructions and tools alone are too large for the model, which takes"
+        f" {window} tokens for the whole conversation."
+    )
