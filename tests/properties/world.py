@@ -86,11 +86,13 @@ class World:
 
     # The writer and the supervisor
 
-    def _commit(self, events: tuple[ev.SessionEvent, ...], *, own: bool = False) -> None:
+    def _commit(
+        self, events: tuple[ev.SessionEvent, ...], *, own: bool = False, at: int | None = None
+    ) -> None:
         rows = tuple(
             ev.Recorded(
                 seq=len(self.rows) + 1 + n,
-                at=self.clock.now_ms(),
+                at=self.clock.now_ms() if at is None else at,
                 incarnation=self.incarnation,
                 cause="",
                 event=event,
@@ -118,7 +120,7 @@ class World:
         if all(isinstance(row.event, ev.MAY_INTERLEAVE) for row in since) and not (
             since and is_exact
         ):
-            self._commit(append.events, own=True)
+            self._commit(append.events, own=True, at=append.at)
         else:
             self.process.inbound.append(("refused", ()))
 
