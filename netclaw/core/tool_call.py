@@ -25,6 +25,10 @@ class OutcomeCategory(StrEnum):
     """Closed before it was launched, or ended on request."""
 
 
+UNREAL = frozenset({OutcomeCategory.INTERRUPTED, OutcomeCategory.CANCELLED})
+"""Categories of a call whose effect nobody can vouch for."""
+
+
 class FileOperation(StrEnum):
     """The authorization category of a path (glossary "file operation")."""
 
@@ -75,6 +79,8 @@ class ToolReceipt:
     declared_directory: str | None = None
     remediation: str | None = None
     duration_ms: int = 0
+    is_still_running: bool = False
+    """The call asked after a background job that has not ended; asking again is no repetition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ RESULT = ToolResult(
         declared_directory="/w",
         remediation="none",
         duration_ms=12,
+        is_still_running=True,
     ),
     spill=Spill(size_bytes=70_000, is_complete=False),
 )
