@@ -38,6 +38,7 @@ from netclaw.supervisor.home_guard import HomeGuard
 from netclaw.supervisor.local_model import LocalModel
 from netclaw.supervisor.spawn import make_spawner
 from netclaw.supervisor.spawn.local_spawner import stop_leftovers
+from netclaw.supervisor.undertaker import start_undertaker
 
 _log = logging.getLogger("netclaw.supervisor")
 
@@ -148,6 +149,7 @@ async def _serve(
     """Open what the daemon needs, run it, close it; its `ending` says what follows."""
     spawner = make_spawner()
     kill_leftovers(str(guard.home.root))
+    start_undertaker(str(guard.home.root), spawner)
     store: SqliteJournalStore | None = None
     try:
         # The proof runs real commands, so it takes the time that the database needs anyway.

@@ -107,15 +107,6 @@ def describe(pid: int) -> str:
     return " | ".join(part.replace("\0", " ") for part in parts)
 
 
-def started_at(pid: int) -> int:
-    """Start of a live process in ticks since boot, 0 if it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 0 if fields[0] == "Z" else int(fields[19])
-
-
 def is_alive(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     try:

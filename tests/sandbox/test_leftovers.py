@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,3 +45,33 @@ async def test_only_sandboxes_of_the_same_home_are_ended(
     assert waiting.wait(timeout=5) != 0
     await until(lambda: not Path(f"/proc/{inner}/cmdline").exists())
     assert kill_leftovers(home) == 0
+
+
+@pytest.mark.requirement("sandbox.dies-with-session")
+async def test_the_undertaker_ends_what_is_older_than_its_daemons_death_and_then_itself(
+    waiting: subprocess.Popen[bytes], short_tmp: Path
+) -> None:
+    home = str(short_tmp.resolve() / "home")
+    read_fd, write_fd = os.pipe()
+    undertaker = subprocess.Popen(
+        [sys.executable, "-I", "-m", "netclaw.sandbox.undertaker", "--fd", str(read_fd),
+         "--home", home],
+        pass_fds=(read_fd,),
+    )  # fmt: skip
+    os.close(read_fd)
+    status = Path(f"/proc/{undertaker.pid}/comm")
+    await until(lambda: status.read_text().strip() == "netclaw-undertk")
+    undertaker.terminate()  # a signal to the daemon's whole group must not end it
+    assert waiting.poll() is None
+    os.close(write_fd)
+    assert waiting.wait(timeout=10) != 0
+    assert undertaker.wait(timeout=10) == 0
+
+
+@pytest.mark.requirement("sandbox.dies-with-session")
+def test_what_a_later_daemon_started_is_spared(
+    waiting: subprocess.Popen[bytes], short_tmp: Path
+) -> None:
+    home = str(short_tmp.resolve() / "home")
+    assert kill_leftovers(home, born_before=1) == 0
+    assert waiting.poll() is None
