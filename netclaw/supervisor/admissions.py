@@ -20,6 +20,7 @@ from netclaw.supervisor.callers import (
     Caller,
     audience_for_new_session,
     authority_for,
+    check_channel,
     check_short_text,
     parse_source,
 )
@@ -40,6 +41,7 @@ class SessionFacts:
     """What never changes in one life of a session's row."""
 
     audience: Audience
+    channel: SourceKind
     storage_root: str
 
 
@@ -65,7 +67,8 @@ class Admissions:
         """
         if session_id is None:
             session_id = new_cli_session_id()
-        elif session_id in self._known or await self._load(session_id) is not None:
+        elif (facts := self._known.get(session_id) or await self._load(session_id)) is not None:
+            check_channel(caller, facts.channel)
             return session_id, False
         if must_exist or not (caller.is_operator and may_create_by_name(session_id)):
             raise _unknown(session_id)
@@ -87,6 +90,7 @@ class Admissions:
         facts = self._known.get(session_id)
         if facts is None:
             facts = await self._facts(session_id, message, caller, may_create_any=may_create_any)
+        check_channel(caller, facts.channel)
         media: tuple[MediaRef, ...] = ()
         if message.media:
             storage = self._services.envelopes.storage(session_id, facts.storage_root)
@@ -158,7 +162,9 @@ class Admissions:
 
     def _remember(self, record: SessionRecord) -> SessionFacts:
         self._router.note_record(record)
-        facts = SessionFacts(audience=record.audience, storage_root=record.storage_root)
+        facts = SessionFacts(
+            audience=record.audience, channel=record.channel, storage_root=record.storage_root
+        )
         self._known[record.session_id] = facts
         if len(self._known) > KNOWN_SESSIONS:
             self._known.popitem(last=False)

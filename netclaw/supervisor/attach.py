@@ -8,10 +8,11 @@ part after the last replayed fact follows.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.session.outputs import OutputFilter
-from netclaw.ports.journal import SessionRecord
+from netclaw.ports.journal import JournalRow, SessionRecord
 from netclaw.supervisor.fanout import QUEUE_LIMIT_BYTES, SessionHub, Subscriber, encode
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rpc import RpcStream
@@ -24,6 +25,7 @@ from netclaw.wire.v1.gateway_pb2 import AttachRequest
 
 PAGE_ROWS = 500
 """Journal rows read at once for a replay."""
+INLINE_BYTES = 256 * 1024
 
 
 class Attachments:
@@ -45,7 +47,6 @@ class Attachments:
         subscriber = Subscriber(request.filter, seq=after, limit=QUEUE_LIMIT_BYTES)
         if is_replay:
             subscriber.hold()
-        slot.hub.head = max(slot.hub.head, record.head)
         slot.hub.subscribe(subscriber)
         self._open.add(subscriber)
         if self._is_closing:
@@ -75,23 +76,36 @@ class Attachments:
         replay = Replay(
             context_window=_context_window(self._services), redact=self._services.redact
         )
-        while True:
+        is_more = True
+        while is_more and not subscriber.is_closed:
             rows = await self._services.store.read_journal(
                 record.session_id, since=after, limit=PAGE_ROWS
             )
-            outputs = []
-            for row in rows:
-                for output in replay.feed(recorded_of(row)):
-                    message = output_to_proto(output)
-                    message.seq, message.incarnation = row.seq, row.incarnation
-                    outputs.append(message)
-                after = row.seq
-            await _write(outputs, subscriber, stream)
-            if subscriber.is_closed or (len(rows) < PAGE_ROWS and hub.head == after):
-                break
-            # Rows that are committed but not published yet come in the next turns of the loop.
-            await asyncio.sleep(0)
+            is_more = len(rows) == PAGE_ROWS
+            if rows:
+                after = rows[-1].seq
+                await _write(await _outputs_of(replay, rows), subscriber, stream)
+        if hub.head < after:
+            # Committed, read, and perhaps not published: the subscriber would see it once more.
+            await self._services.store.settle()
         await _write(subscriber.release(after), subscriber, stream)
+
+
+async def _outputs_of(replay: Replay, rows: Sequence[JournalRow]) -> list[Output]:
+    """What rows show; many or large ones are read in a thread (decision 86)."""
+    if sum(len(row.payload) for row in rows) <= INLINE_BYTES:
+        return _replayed(replay, rows)
+    return await asyncio.to_thread(_replayed, replay, rows)
+
+
+def _replayed(replay: Replay, rows: Sequence[JournalRow]) -> list[Output]:
+    outputs = []
+    for row in rows:
+        for output in replay.feed(recorded_of(row)):
+            message = output_to_proto(output)
+            message.seq, message.incarnation = row.seq, row.incarnation
+            outputs.append(message)
+    return outputs
 
 
 async def _write(outputs: list[Output], subscriber: Subscriber, stream: RpcStream) -> None:

@@ -22,7 +22,12 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
-from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError, UnauthenticatedError
+from netclaw.core.errors import (
+    DeniedByPolicyError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnauthenticatedError,
+)
 from netclaw.core.ids import SessionId
 from netclaw.supervisor.ids import new_token
 from netclaw.wire.v1.common_pb2 import Sender
@@ -41,8 +46,10 @@ class Caller:
     """For the log; never the token."""
     max_principal: Principal
     max_audience: Audience
+    max_authenticity: Authenticity = Authenticity.LOCAL_PROCESS
+    """The surest that its transport can know a sender."""
     channels: frozenset[SourceKind] | None = None
-    """Sources it may speak for; None: any."""
+    """Sources it may speak for, and whose sessions it may see; None: any."""
     is_operator: bool = False
     """Whether it may call the Admin service and create sessions by name."""
 
@@ -61,6 +68,11 @@ _PRINCIPAL_RANK = {
     Principal.AUTOMATION: 0,
 }
 _AUDIENCE_RANK = {Audience.PERSONAL: 2, Audience.TEAM: 1, Audience.PUBLIC: 0}
+_AUTHENTICITY_RANK = {
+    Authenticity.LOCAL_PROCESS: 2,
+    Authenticity.VERIFIED: 1,
+    Authenticity.UNVERIFIED: 0,
+}
 _AUTHENTICITY_OF_CLI = Authenticity.LOCAL_PROCESS
 
 
@@ -104,6 +116,20 @@ def _digest(token: str) -> bytes:
 def narrower(first: Audience, second: Audience) -> Audience:
     """The one of two audiences that allows less."""
     return min(first, second, key=_AUDIENCE_RANK.__getitem__)
+
+
+def may_see(caller: Caller, channel: SourceKind) -> bool:
+    """Whether a session of this channel is any business of the caller's."""
+    return caller.channels is None or channel in caller.channels
+
+
+def check_channel(caller: Caller, channel: SourceKind) -> None:
+    """Refuse what belongs to a session of a channel that the token does not speak for.
+
+    Raises `NotFoundError`: of other channels' sessions it may not even know that they exist.
+    """
+    if not may_see(caller, channel):
+        raise NotFoundError("There is no such session for this connection.")
 
 
 def parse_audience(text: str) -> Audience:
@@ -176,7 +202,9 @@ def authority_for(
             sender_id=sender_id or None,
             principal=_principal(caller, sender),
         ),
-        provenance=Provenance(source_kind=source, authenticity=_authenticity(sender, source)),
+        provenance=Provenance(
+            source_kind=source, authenticity=_authenticity(caller, sender, source)
+        ),
         delivery_targets=targets,
     )
 
@@ -197,10 +225,13 @@ def _boundary(sender: Sender, source: SourceKind) -> str:
     return "local" if source is SourceKind.CLI else f"{source.value}:unnamed"
 
 
-def _authenticity(sender: Sender, source: SourceKind) -> Authenticity:
-    if not sender.authenticity:
-        return _AUTHENTICITY_OF_CLI if source is SourceKind.CLI else Authenticity.UNVERIFIED
-    try:
-        return Authenticity(sender.authenticity)
-    except ValueError:
-        raise InvalidArgumentError(f"{sender.authenticity!r} is no authenticity.") from None
+def _authenticity(caller: Caller, sender: Sender, source: SourceKind) -> Authenticity:
+    claimed = Authenticity.UNVERIFIED
+    if sender.authenticity:
+        try:
+            claimed = Authenticity(sender.authenticity)
+        except ValueError:
+            raise InvalidArgumentError(f"{sender.authenticity!r} is no authenticity.") from None
+    elif source is SourceKind.CLI:
+        claimed = _AUTHENTICITY_OF_CLI
+    return min(claimed, caller.max_authenticity, key=_AUTHENTICITY_RANK.__getitem__)

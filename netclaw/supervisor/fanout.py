@@ -135,7 +135,7 @@ class SessionHub:
 
     def __init__(self, on_interest: Callable[[int], None] | None = None) -> None:
         self.head = 0
-        """seq of the last commit that was published, 0 while unknown."""
+        """seq of the last commit that was published here, 0 if none was yet."""
         self._incarnation = 0
         self._index = 0
         self._interest = 0

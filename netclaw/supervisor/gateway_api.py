@@ -11,18 +11,13 @@ from netclaw.core.errors import (
     InvalidArgumentError,
     NetclawError,
     NotFoundError,
-    NotRequesterError,
     StorageError,
 )
-from netclaw.core.ids import CallId, SessionId, parse_session_id
-from netclaw.core.session.events import AnswerAdmitted
-from netclaw.core.session.phase import Phase
-from netclaw.core.session.state import SessionState
+from netclaw.core.ids import SessionId, parse_session_id
 from netclaw.ports.journal import Admission, AdmitRequest
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.attach import Attachments
-from netclaw.supervisor.callers import Caller, check_short_text
-from netclaw.supervisor.crashes import read_state
+from netclaw.supervisor.callers import Caller, check_channel, check_short_text
 from netclaw.supervisor.gateway_reads import GatewayReads
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rpc import RpcStream
@@ -30,7 +25,6 @@ from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import HOLD_NOTICE
 from netclaw.supervisor.uploads import Uploads
 from netclaw.wire.convert import media_to_proto
-from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2 as pb
 from netclaw.wire.v1.session_host_pb2 import HostCommand
 
@@ -118,56 +112,52 @@ class Gateway(GatewayReads):
                 return
             await under_way.put(asyncio.ensure_future(self._admit_batch(batch, caller)))
 
-    async def upload(self, stream: RpcStream, _caller: Caller) -> pb.UploadResponse:
+    async def upload(self, stream: RpcStream, caller: Caller) -> pb.UploadResponse:
         """Receive one file."""
         first: pb.UploadChunk | None = await stream.read()
         if first is None:
             raise InvalidArgumentError("The upload is empty.")
         session_id = parse_session_id(first.session_id)
         facts = await self._admissions.facts(session_id)
+        check_channel(caller, facts.channel)
         storage = self._services.envelopes.storage(session_id, facts.storage_root)
         media = await self._uploads.receive(storage, first, stream)
         return pb.UploadResponse(media=media_to_proto(media))
 
     async def stop_turn(self, request: pb.StopTurnRequest, caller: Caller) -> pb.StopTurnResponse:
-        """Ask the turn in flight to end."""
-        record = await self._router.record(parse_session_id(request.session_id))
-        slot = self._router.find(record.session_id)
-        live = slot.live if slot is not None else None
-        if live is None:
-            return pb.StopTurnResponse(was_running=False)
-        was_running = live.phase in (Phase.PROCESSING, Phase.COMPACTING) or bool(record.open_turn)
-        live.command(HostCommand(kind="stop_turn", actor=caller.name))
-        return pb.StopTurnResponse(was_running=was_running)
+        """Ask the turn in flight to end, or the one that is about to begin."""
+        record = await self._visible(request.session_id, caller)
+        slot = self._router.slot(record.session_id)
+        try:
+            return pb.StopTurnResponse(
+                was_running=slot.stop_turn(
+                    HostCommand(kind="stop_turn", actor=caller.name),
+                    is_open=record.open_turn is not None,
+                    is_due=record.pending_inputs > 0,
+                )
+            )
+        finally:
+            self._router.release(slot)
 
-    async def attach(self, request: pb.AttachRequest, _caller: Caller, stream: RpcStream) -> None:
+    async def attach(self, request: pb.AttachRequest, caller: Caller, stream: RpcStream) -> None:
         """Serve one subscriber."""
-        record = await self._router.record(parse_session_id(request.session_id))
+        record = await self._visible(request.session_id, caller)
         await self._attachments.serve(record, request, stream)
 
     async def answer_approval(
         self, request: pb.AnswerApprovalRequest, caller: Caller
     ) -> pb.AnswerApprovalResponse:
-        """Make an answer durable, then see that its session acts on it."""
-        session_id = parse_session_id(request.session_id)
-        await self._router.record(session_id)
-        state = await read_state(self._services.store, session_id)
-        call_id = CallId(request.call_id)
-        _check_answer(state, call_id, request, caller)
-        rows = await self._services.store.append_own(
-            session_id,
-            (
-                encode_event(
-                    AnswerAdmitted(
-                        call_id=call_id,
-                        option=check_short_text(request.option, "option"),
-                        answerer=request.sender.sender_id or caller.name,
-                    )
-                ),
-            ),
-            at=self._services.now_ms(),
+        """Refuse: nothing asks for consent yet, so no request can be open.
+
+        Whether a request is open must be judged where the answer is committed, in the writer's
+        own job: looked at before, two answers to one request could both pass.
+        """
+        await self._visible(request.session_id, caller)
+        call_id = check_short_text(request.call_id, "call id")
+        raise NotFoundError(
+            f"No consent request {call_id} is open in this session.",
+            fix="Nothing waits for an answer; watch the session for its requests.",
         )
-        return pb.AnswerApprovalResponse(seq=rows[-1].seq)
 
     # Admission ----------------------------------------------------------------------------
 
@@ -223,25 +213,3 @@ async def _outcome(work: Awaitable[_T]) -> _T | NetclawError:
         return await work
     except NetclawError as error:
         return error
-
-
-def _check_answer(
-    state: SessionState, call_id: CallId, request: pb.AnswerApprovalRequest, caller: Caller
-) -> None:
-    """Only an open request can be answered, and only by the person who asked (decision 48)."""
-    turn = state.turn
-    waiting = turn is not None and any(
-        item.call.call_id == call_id and not item.is_launched and item.result is None
-        for item in turn.batch
-    )
-    if turn is None or not waiting or any(a.call_id == call_id for a in state.answers):
-        raise NotFoundError(f"No consent request {call_id} is open in this session.")
-    requester = turn.authority.requester
-    if requester.sender_id and request.sender.sender_id != requester.sender_id:
-        raise NotRequesterError("Only the person who asked may answer this request.")
-    if (
-        not caller.is_operator
-        and caller.channels is not None
-        and (requester.channel_type not in caller.channels)
-    ):
-        raise NotRequesterError("This connection may not answer requests of that channel.")

@@ -15,8 +15,8 @@ from netclaw.core.errors import (
 from netclaw.core.ids import SessionId, parse_session_id
 from netclaw.core.messages import Usage
 from netclaw.core.session.events import TurnRecorded
-from netclaw.ports.journal import JournalRow
-from netclaw.supervisor.callers import Caller, parse_source
+from netclaw.ports.journal import JournalRow, SessionRecord
+from netclaw.supervisor.callers import Caller, check_channel, may_see, parse_source
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import history_item, ledger_entry, session_row
@@ -38,21 +38,35 @@ class GatewayReads:
         self._services = services
         self._router = router
 
+    async def _visible(self, session_id: str, caller: Caller) -> SessionRecord:
+        """A session that this caller may see; raises `NotFoundError` for any other."""
+        record = await self._router.record(parse_session_id(session_id))
+        check_channel(caller, record.channel)
+        return record
+
     async def list_sessions(
-        self, request: pb.ListSessionsRequest, _caller: Caller
+        self, request: pb.ListSessionsRequest, caller: Caller
     ) -> pb.ListSessionsResponse:
         """Catalog rows in id order, a page at a time."""
         limit = min(request.limit or LIST_LIMIT, LIST_LIMIT)
-        records = await self._services.store.list_sessions(limit=limit, after_id=request.after_id)
+        found: list[SessionRecord] = []
+        after_id = request.after_id
+        while len(found) < limit:
+            page = await self._services.store.list_sessions(limit=limit, after_id=after_id)
+            found += [record for record in page if may_see(caller, record.channel)]
+            if len(page) < limit:
+                break
+            after_id = page[-1].session_id
         return pb.ListSessionsResponse(
             sessions=[
-                session_row(record, self._router.find(record.session_id)) for record in records
+                session_row(record, self._router.find(record.session_id))
+                for record in found[:limit]
             ]
         )
 
-    async def get_session(self, request: pb.GetSessionRequest, _caller: Caller) -> pb.SessionDetail:
+    async def get_session(self, request: pb.GetSessionRequest, caller: Caller) -> pb.SessionDetail:
         """One session with its storage and open work."""
-        record = await self._router.record(parse_session_id(request.session_id))
+        record = await self._visible(request.session_id, caller)
         state = await read_state_if_readable(self._services.store, record.session_id)
         storage = self._services.envelopes.storage(record.session_id, record.storage_root)
         model = self._services.settings.current.session.main_model
@@ -68,10 +82,10 @@ class GatewayReads:
         )
 
     async def get_history(
-        self, request: pb.GetHistoryRequest, _caller: Caller
+        self, request: pb.GetHistoryRequest, caller: Caller
     ) -> pb.GetHistoryResponse:
         """The chat items as the session's next model call would see them."""
-        record = await self._router.record(parse_session_id(request.session_id))
+        record = await self._visible(request.session_id, caller)
         state = await read_state(self._services.store, record.session_id)
         messages = state.history[-request.limit :] if request.limit else state.history
         redact = self._services.redact
@@ -90,19 +104,22 @@ class GatewayReads:
         return pb.GetHistoryResponse(items=await asyncio.to_thread(items))
 
     async def get_ledger(
-        self, request: pb.GetLedgerRequest, _caller: Caller
+        self, request: pb.GetLedgerRequest, caller: Caller
     ) -> pb.GetLedgerResponse:
         """What became of the newest inputs, oldest of them first."""
-        record = await self._router.record(parse_session_id(request.session_id))
+        record = await self._visible(request.session_id, caller)
         limit = min(request.limit or LEDGER_LIMIT, LEDGER_LIMIT)
         entries = await self._services.store.ledger(record.session_id, limit=limit)
         return pb.GetLedgerResponse(entries=[ledger_entry(entry) for entry in entries])
 
     async def find_input(
-        self, request: pb.FindInputRequest, _caller: Caller
+        self, request: pb.FindInputRequest, caller: Caller
     ) -> pb.SendUserMessageResponse:
         """Whether a message was admitted; `not_found` if it never was."""
         session_id = parse_session_id(request.session_id)
+        record = await self._services.store.get_session(session_id)
+        if record is not None:
+            check_channel(caller, record.channel)
         admission = await self._services.store.find_input(session_id, request.source_message_id)
         if admission is None:
             raise NotFoundError(
@@ -125,7 +142,7 @@ class GatewayReads:
         items = await self._services.store.claim_outbox(
             channel.value,
             limit=min(request.limit or OUTBOX_LIMIT, OUTBOX_LIMIT),
-            claimant=self._claimant(request.adapter_start),
+            claimant=self._claimant(request.adapter_start, caller),
             at=self._services.now_ms(),
         )
         return pb.ClaimOutboxResponse(
@@ -142,22 +159,27 @@ class GatewayReads:
         )
 
     async def confirm_outbox(
-        self, request: pb.ConfirmOutboxRequest, _caller: Caller
+        self, request: pb.ConfirmOutboxRequest, caller: Caller
     ) -> pb.ConfirmOutboxResponse:
         """A claimed reply was posted, or could not be."""
         now = self._services.now_ms()
         await self._services.store.confirm_outbox(
             request.row_id,
-            claimant=self._claimant(request.adapter_start),
+            claimant=self._claimant(request.adapter_start, caller),
             external_id=request.external_id,
             failure=request.failure,
-            next_attempt_at=now + request.retry_after_ms if request.failure else 0,
+            # Without a time it is given up: no adapter can mean "at once, for ever".
+            next_attempt_at=now + request.retry_after_ms if request.retry_after_ms > 0 else 0,
         )
         return pb.ConfirmOutboxResponse()
 
-    def _claimant(self, adapter_start: str) -> str:
-        """Claims lapse with the adapter's start and with ours (protocol "Outbox")."""
-        return f"{self._services.generation}/{self._services.start_id}/{adapter_start}"
+    def _claimant(self, adapter_start: str, caller: Caller) -> str:
+        """Claims lapse with the adapter's start and with ours (protocol "Outbox").
+
+        The caller is part of the name, so no adapter can confirm what another one claimed.
+        """
+        ours = f"{self._services.generation}/{self._services.start_id}"
+        return f"{ours}/{caller.name}/{adapter_start}"
 
     async def _tokens(self, session_id: str) -> Usage:
         """What all recorded turns of the session cost."""

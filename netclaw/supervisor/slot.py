@@ -23,8 +23,12 @@ from netclaw.wire.convert import recorded_of
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.replay import Replay, number_outputs
 from netclaw.wire.v1.common_pb2 import Output, OutputBatch
+from netclaw.wire.v1.session_host_pb2 import HostCommand
 
 ENDS_A_TURN = frozenset({"TurnRecorded", "TurnFailed"})
+BEGINS_A_TURN = frozenset({"TurnStarted"})
+ENDS_ALL_THAT_IS_DUE = ENDS_A_TURN | {"SessionReset"}
+AT_WORK = frozenset({Phase.PROCESSING, Phase.COMPACTING})
 
 
 class SlotState(StrEnum):
@@ -85,6 +89,10 @@ class Slot:
         """Stopped by the operator: what waits runs when something new arrives."""
         self.is_told_to_leave = False
         """Asked to passivate because somebody else needs its place."""
+        self._stop_wish: HostCommand | None = None
+        """A person wants a turn ended that no process works on yet."""
+        self._has_begun = False
+        """Whether that turn is open already."""
         self.early_ends = 0
         """Ends in a row that are no crash and yet were not asked for."""
         self._services = services
@@ -143,6 +151,7 @@ class Slot:
             self.keeper is None
             and self.hold is None
             and not (self.is_wanted or self.is_forced)
+            and self._stop_wish is None
             and not self.is_blocked
             and not self.is_resting
             and not self.hub.has_subscribers
@@ -161,6 +170,28 @@ class Slot:
             and not self.is_told_to_leave
         )
 
+    def stop_turn(self, command: HostCommand, *, is_open: bool, is_due: bool) -> bool:
+        """End the turn in flight; False if there is none and none is due.
+
+        A process that is not at work yet could not know what is to be stopped: the wish is kept
+        until the turn that is open goes on, or the one that is due has begun, and forgotten with
+        its end (decision 26).
+        """
+        live = self.live
+        if live is not None and live.phase in AT_WORK:
+            live.command(command)
+            return True
+        if not (is_open or is_due) or self.hold is not None or self.is_resting:
+            return False
+        self._stop_wish = command
+        self._has_begun = is_open
+        return True
+
+    def _deliver_stop(self) -> None:
+        if self._stop_wish is not None and self.live is not None:
+            self.live.command(self._stop_wish)
+            self._stop_wish = None
+
     # Commits ------------------------------------------------------------------------------
 
     def on_commit(self, commit: Commit) -> None:
@@ -172,6 +203,10 @@ class Slot:
         self._release(commit, outputs)
         if live is not None:
             live.forward(commit)
+        if any(row.type in BEGINS_A_TURN for row in commit.rows):
+            self._deliver_stop()
+        if commit.rows[-1].type in ENDS_ALL_THAT_IS_DUE:
+            self._stop_wish = None
         self.hub.head = commit.rows[-1].seq
 
     def _release(self, commit: Commit, outputs: list[Output] | None) -> None:
@@ -204,7 +239,9 @@ class Slot:
         self.hub.publish(batch)
 
     def on_phase(self, phase: Phase) -> None:
-        """Note that it is up, or idle."""
+        """Note that it is up, at work, or idle."""
+        if phase in AT_WORK and self._has_begun:
+            self._deliver_stop()
         if self.state is SlotState.STARTING and phase is not Phase.RECOVERING:
             self.state = SlotState.LIVE
         if phase is not Phase.PASSIVATING:

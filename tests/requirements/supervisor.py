@@ -238,4 +238,29 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Streams",
         "The phase named by an append is in force with its commit, and not before.",
     ),
+    Requirement(
+        "supervisor.stop-early",
+        "decision 26",
+        "A stop that comes before the turn has begun ends that turn, and no later one.",
+    ),
+    Requirement(
+        "supervisor.bounded-work",
+        "decision 86",
+        "Large states and long pasts are read off the supervisor's loop.",
+    ),
+    Requirement(
+        "supervisor.outbox",
+        "protocol, Streams",
+        "A reply is closed, tried again at a time, or given up, by the adapter that claimed it.",
+    ),
+    Requirement(
+        "supervisor.zygote-stuck",
+        "issue 2, Process per session",
+        "A zygote that is not ready or does not answer delays a start by two seconds at most.",
+    ),
+    Requirement(
+        "supervisor.message-size",
+        "protocol, Streams",
+        "Nothing the public socket sends is larger than a plain client takes, and nothing is lost.",
+    ),
 )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from netclaw.core.authority import Audience, Principal, SourceKind
-from netclaw.core.errors import NotFoundError, NotRequesterError
+from netclaw.core.errors import NotFoundError
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.ids import CallId
+from netclaw.core.ids import CallId, SessionId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import events as ev
 from netclaw.core.tool_call import ToolCall
 from netclaw.ports.journal import Commit
-from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.slot import Slot
+from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
-from netclaw.wire.v1.common_pb2 import Sender
 from tests.supervisor.peers import Peer, stay_ready
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
@@ -43,60 +42,41 @@ async def ask_and_leave(peer: Peer) -> int:
     return int(ExitCode.PASSIVATED)
 
 
-def answer_by(sender_id: str, call_id: str = "c1") -> gateway_pb2.AnswerApprovalRequest:
-    """An answer to the open request."""
-    return gateway_pb2.AnswerApprovalRequest(
-        session_id="hello", call_id=call_id, option="once", sender=Sender(sender_id=sender_id)
-    )
-
-
 @pytest.mark.requirement("supervisor.answers")
-async def test_an_answer_is_durable_once_and_starts_a_passive_session(world: InProcess) -> None:
+async def test_a_durable_answer_starts_a_passive_session(world: InProcess) -> None:
     world.spawner.scripts = [ask_and_leave, stay_ready]
-    await world.send("hello", "do it", sender=Sender(sender_id="U1"))
-
-    async def is_asked() -> bool:
-        return "RoundRecorded" in await world.events("hello")
-
-    await world.until(is_asked)
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
     await world.admin_call("StopSession", "hello")
     assert (await world.row("hello")).phase == "passive"
-    gateway = world.gateway
-    error = await refused(gateway.AnswerApproval(answer_by("U2"), metadata=world.metadata))
-    assert isinstance(error, NotRequesterError)
-    error = await refused(gateway.AnswerApproval(answer_by("U1", "c9"), metadata=world.metadata))
-    assert isinstance(error, NotFoundError)
-    assert len(world.spawner.processes) == 1
-    answer = await gateway.AnswerApproval(answer_by("U1"), metadata=world.metadata)
+    answer = ev.AnswerAdmitted(call_id=CALL.call_id, option="once", answerer="U1")
+    await world.store.append_own(SessionId("hello"), (encode_event(answer),), at=1)
     await world.until(lambda: len(world.spawner.peers) == 2)
     await world.until(lambda: bool(world.spawner.peers[1].state.answers))
-    stored = world.spawner.peers[1].state.answers[0]
-    assert (stored.call_id, stored.option, stored.answerer) == ("c1", "once", "U1")
-    assert answer.seq == (await world.row("hello")).head_seq
-    error = await refused(gateway.AnswerApproval(answer_by("U1"), metadata=world.metadata))
-    assert isinstance(error, NotFoundError)
+    assert world.spawner.peers[1].state.answers == (answer,)
 
 
 @pytest.mark.requirement("supervisor.answers")
-async def test_a_connection_of_another_channel_may_not_answer(world: InProcess) -> None:
+async def test_a_call_that_waits_is_no_consent_request_and_cannot_be_answered(
+    world: InProcess,
+) -> None:
     world.spawner.scripts = [ask_and_leave]
     await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    request = gateway_pb2.AnswerApprovalRequest(session_id="hello", call_id="c1", option="once")
+    answers = [world.gateway.AnswerApproval(request, metadata=world.metadata) for _ in range(2)]
+    errors = await asyncio.gather(*map(refused, answers))
+    assert [type(error) for error in errors] == [NotFoundError] * 2
+    assert "AnswerAdmitted" not in await world.events("hello")
 
-    async def is_asked() -> bool:
+
+def is_asked(world: InProcess) -> Callable[[], Awaitable[bool]]:
+    """Whether the round with the call is recorded."""
+
+    async def look() -> bool:
         return "RoundRecorded" in await world.events("hello")
 
-    await world.until(is_asked)
-    token = world.supervisor.tokens.issue(
-        Caller(
-            name="slack adapter",
-            max_principal=Principal.TRUSTED,
-            max_audience=Audience.TEAM,
-            channels=frozenset({SourceKind.SLACK}),
-        )
-    )
-    metadata = (("authorization", f"Bearer {token}"),)
-    error = await refused(world.gateway.AnswerApproval(answer_by(""), metadata=metadata))
-    assert isinstance(error, NotRequesterError)
+    return look
 
 
 @pytest.mark.requirement("supervisor.fault-containment")

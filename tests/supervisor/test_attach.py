@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import grpc.aio
 import pytest
@@ -10,7 +11,10 @@ import pytest
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import SessionId, TurnId
+from netclaw.core.session.events import TitleSet
 from netclaw.core.session.outputs import TextDelta
+from netclaw.ports.journal import JournalRow, SessionRecord
+from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
 from netclaw.wire.v1.common_pb2 import Output
 from tests.supervisor.peers import Peer
@@ -104,6 +108,59 @@ async def test_nothing_is_missed_or_doubled_where_past_and_present_meet(
             assert boundaries == recorded[: len(boundaries)]
     done.set()
     await sending
+
+
+@pytest.mark.requirement("supervisor.replay")
+async def test_a_commit_between_the_look_at_the_session_and_its_slot_is_no_reason_to_spin(
+    world: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.ensure("hello")
+    get_session, read_journal = world.store.get_session, world.store.read_journal
+    reads: list[int] = []
+
+    async def commit_after(session_id: SessionId) -> SessionRecord | None:
+        record = await get_session(session_id)
+        monkeypatch.setattr(world.store, "get_session", get_session)
+        events = (encode_event(TitleSet(title="t", actor="operator")),)
+        await world.store.append_own(session_id, events, at=1)
+        return record
+
+    async def count_reads(
+        session_id: SessionId, *, since: int, limit: int
+    ) -> tuple[JournalRow, ...]:
+        reads.append(since)
+        return await read_journal(session_id, since=since, limit=limit)
+
+    monkeypatch.setattr(world.store, "get_session", commit_after)
+    monkeypatch.setattr(world.store, "read_journal", count_reads)
+    async with world.attached("hello", after=0) as watcher:
+        await world.send("hello", "hi")
+        seen = await watcher.until("turn_completed")
+    assert [o.text for o in seen if o.type == "text"] == ["hi"]
+    assert reads == [0]
+
+
+@pytest.mark.requirement("supervisor.bounded-work")
+async def test_a_long_past_is_read_off_the_loop(
+    world: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[str] = set()
+
+    def redact(text: str) -> str:
+        threads.add(threading.current_thread().name)
+        return text
+
+    await world.ensure("hello")
+    async with world.attached("hello") as early:
+        await world.send("hello", "x" * 600_000)
+        await early.until("turn_completed")
+    monkeypatch.setattr(world.supervisor.services, "redact", redact)
+    async with world.attached("hello", after=0) as late:
+        await late.until("turn_completed")
+    request = gateway_pb2.GetHistoryRequest(session_id="hello")
+    await world.gateway.GetHistory(request, metadata=world.metadata)
+    assert threads
+    assert threading.main_thread().name not in threads
 
 
 @pytest.mark.requirement("supervisor.replay")

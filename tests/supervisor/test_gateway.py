@@ -340,6 +340,47 @@ async def test_history_ledger_and_detail_tell_what_happened(world: InProcess) ->
     assert detail.storage_root.startswith(str(world.home.sessions_dir))
 
 
+@pytest.mark.requirement("supervisor.stop-early")
+async def test_a_stop_before_the_turn_has_begun_ends_that_turn_and_no_later_one(
+    world: InProcess,
+) -> None:
+    gate, commands = asyncio.Event(), 0
+
+    async def slow_start(peer: Peer) -> int:
+        nonlocal commands
+        await gate.wait()
+        await peer.connect()
+        await peer.phase("ready")
+        turn = await peer.start_turn()
+        frame = await peer.expect("command")
+        assert frame.command.kind == "stop_turn"
+        await peer.finish_turn(turn, "stopped")
+        while not peer.state.buffered:
+            await peer.read()
+        await peer.finish_turn(await peer.start_turn(), "not stopped")
+        commands = sum(frame.WhichOneof("body") == "command" for frame in peer.passed_over)
+        while await peer.read() is not None:
+            pass
+        return ExitCode.STREAM_LOST
+
+    world.spawner.scripts = [slow_start]
+    await world.ensure("hello")
+    stop = gateway_pb2.StopTurnRequest(session_id="hello")
+    async with world.attached("hello", 1) as watcher:
+        await world.send("hello", "work")
+        for _ in range(2):
+            answer = await world.gateway.StopTurn(stop, metadata=world.metadata)
+            assert answer.was_running
+        gate.set()
+        await watcher.until("turn_completed")
+        await world.send("hello", "more")
+        seen = await watcher.until("turn_completed", 2)
+    assert [o.text for o in seen if o.type == "text"] == ["stopped", "not stopped"]
+    await world.until(lambda: commands == 0)
+    idle = await world.gateway.StopTurn(stop, metadata=world.metadata)
+    assert not idle.was_running
+
+
 async def test_answering_what_nobody_asked_is_not_found(world: InProcess) -> None:
     await world.ensure("hello")
     request = gateway_pb2.AnswerApprovalRequest(session_id="hello", call_id="c1", option="once")
