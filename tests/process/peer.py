@@ -216,11 +216,14 @@ class Peer:
             admin_pb2.ShutdownRequest(restart=is_restart), metadata=self._metadata
         )
 
-    async def wait_status(self, is_met: Callable[[admin_pb2.StatusResponse], bool]) -> None:
-        """Poll the daemon's status until it is as wanted; bounded."""
+    async def wait_status(
+        self, is_met: Callable[[admin_pb2.StatusResponse], bool]
+    ) -> admin_pb2.StatusResponse:
+        """Poll the daemon's status until it is as wanted, and return it; bounded."""
         async with asyncio.timeout(WAIT_S):
-            while not is_met(await self.status()):
+            while not is_met(status := await self.status()):
                 await asyncio.sleep(0.05)
+        return status
 
     async def wait_row(
         self, session_id: str, is_met: Callable[[gateway_pb2.SessionRow], bool]

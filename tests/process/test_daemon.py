@@ -70,7 +70,7 @@ async def test_no_process_that_holds_credentials_can_be_inspected_by_its_user() 
         await world.start()
         await world.peer.turn("secret", "[[reply:x]]")
         row = (await world.peer.rows())["secret"]
-        zygote = (await world.peer.status()).zygote_pid
+        zygote = (await world.peer.wait_status(lambda s: s.zygote_pid != 0)).zygote_pid
         assert can_be_traced(zygote)  # holds nothing, and shows that the look itself works
         for pid in (world.pid, row.pid):
             assert not can_be_traced(pid)
@@ -165,8 +165,7 @@ async def test_an_unreachable_model_fails_the_turn_and_not_the_session(world: Wo
 async def test_sessions_start_without_the_zygote_and_a_new_one_follows(world: World) -> None:
     peer = world.peer
     await peer.turn("first", "[[reply:one]]")
-    zygote = (await peer.status()).zygote_pid
-    assert zygote
+    zygote = (await peer.wait_status(lambda status: status.zygote_pid != 0)).zygote_pid
     os.kill(zygote, signal.SIGKILL)
 
     assert (await peer.turn("second", "[[reply:two]]")).text == "two"

@@ -253,14 +253,4 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Streams",
         "A reply is closed, tried again at a time, or given up, by the adapter that claimed it.",
     ),
-    Requirement(
-        "supervisor.zygote-stuck",
-        "issue 2, Process per session",
-        "A zygote that is not ready or does not answer delays a start by two seconds at most.",
-    ),
-    Requirement(
-        "supervisor.message-size",
-        "protocol, Streams",
-        "Nothing the public socket sends is larger than a plain client takes, and nothing is lost.",
-    ),
 )

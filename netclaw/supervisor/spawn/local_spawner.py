@@ -59,7 +59,8 @@ class LocalSpawner:
     def zygote_pid(self) -> int:
         """0 when sessions start by exec at the moment."""
         zygote = self._zygote
-        return zygote.process.pid if zygote is not None and zygote.process.is_alive else 0
+        is_usable = zygote is not None and zygote.is_warm and zygote.process.is_alive
+        return zygote.process.pid if zygote is not None and is_usable else 0
 
     async def spawn(self, bootstrap: Bootstrap) -> SessionProcess:
         """Start one session process; raises `InternalError` when nothing can start it."""
@@ -138,8 +139,8 @@ class LocalSpawner:
         if zygote is None:
             return None
         try:
-            await zygote.ready()
-            return await zygote.fork(bootstrap)
+            # One that is still warming up is kept for the next sessions.
+            return await zygote.fork(bootstrap) if await zygote.is_ready() else None
         except ZygoteLostError as lost:
             _log.warning("the zygote is lost, sessions start by exec: %s", lost)
             self._zygote = None

@@ -16,7 +16,11 @@ from netclaw.supervisor.spawn.exec_start import INHERITED_FD, start_python
 _log = logging.getLogger(__name__)
 
 READY_TIMEOUT_S = 20.0
-FORK_TIMEOUT_S = 5.0
+"""A zygote that has not warmed up by then is replaced."""
+WARM_PATIENCE_S = 2.0
+"""How long after its start somebody waits for it; then an exec is there sooner."""
+FORK_TIMEOUT_S = 1.5
+"""A fork takes milliseconds: a zygote without an answer by then is stuck."""
 
 
 class ZygoteLostError(Exception):
@@ -49,15 +53,39 @@ class ZygoteClient:
         finally:
             theirs.close()
         self.process = WatchedProcess(pid)
-        self._is_ready = False
+        loop = asyncio.get_running_loop()
+        self._patience_ends = loop.time() + WARM_PATIENCE_S
+        # Awaited apart from those who ask: one who stops waiting must not lose the packet.
+        self._warming = loop.create_task(self._warm_up())
 
-    async def ready(self) -> None:
-        """Wait until it has warmed up; raises `ZygoteLostError` if it never does."""
-        if not self._is_ready:
+    async def _warm_up(self) -> ZygoteLostError | None:
+        try:
             answer = await self._receive(READY_TIMEOUT_S)
-            if "ready" not in answer:
-                raise ZygoteLostError(f"unexpected first packet: {answer}")
-            self._is_ready = True
+        except ZygoteLostError as lost:
+            return lost
+        if "ready" not in answer:
+            return ZygoteLostError(f"unexpected first packet: {answer}")
+        return None
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether it said that it forks."""
+        warming = self._warming
+        return warming.done() and not warming.cancelled() and warming.result() is None
+
+    async def is_ready(self) -> bool:
+        """Whether it has warmed up, waiting for that in its first `WARM_PATIENCE_S` only.
+
+        Raises `ZygoteLostError` once it is clear that it never will.
+        """
+        if not self._warming.done():
+            left_s = max(0.0, self._patience_ends - asyncio.get_running_loop().time())
+            await asyncio.wait((self._warming,), timeout=left_s)
+        if not self._warming.done():
+            return False
+        if (lost := self._warming.result()) is not None:
+            raise lost
+        return True
 
     async def fork(self, bootstrap: Bootstrap) -> int:
         """Return the pid of a new session process; one request at a time (the caller's lock).
@@ -96,4 +124,5 @@ class ZygoteClient:
 
     def close(self) -> None:
         """Close the socket; may be called again."""
+        self._warming.cancel()
         self._socket.close()
