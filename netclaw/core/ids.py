@@ -6,7 +6,6 @@ without control characters; ids minted here are random 80-bit base32.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NewType
 
@@ -28,7 +27,8 @@ IdMaker = Callable[[], str]
 SESSION_ID_MAX_BYTES = 256
 MINTED_ID_LENGTH = 16
 CLI_ID_LENGTH = 10
-_CLI_ID = re.compile(r"cli/[a-z2-7]{10}\Z")
+_CLI_PREFIX = "cli/"
+_CHILD_INFIX = "/sub/"
 
 
 def parse_session_id(text: str) -> SessionId:
@@ -50,10 +50,16 @@ def parse_session_id(text: str) -> SessionId:
     return SessionId(text)
 
 
-def may_create_by_name(session_id: SessionId) -> bool:
-    """Whether a person may create this id by naming it (protocol, "Session id").
+def is_child_key(session_id: SessionId) -> bool:
+    """Whether the id is `<parent id>/sub/<run id>`: only the parent makes such a session."""
+    return _CHILD_INFIX in session_id
 
-    True for `cli/<10 base32>` and for names without a slash, so nobody can pre-create a
-    channel's key.
+
+def may_create_by_name(session_id: SessionId) -> bool:
+    """Whether a person may create this id by naming it (cli.md, `--resume`).
+
+    True for `cli/...` and for names without a slash, so nobody can pre-create a channel's key.
     """
-    return "/" not in session_id or _CLI_ID.match(session_id) is not None
+    if session_id.startswith(_CLI_PREFIX):
+        return len(session_id) > len(_CLI_PREFIX) and not is_child_key(session_id)
+    return "/" not in session_id

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.errors import DeniedByPolicyError, NotFoundError
-from netclaw.core.ids import SessionId, may_create_by_name, parse_session_id
+from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.admission import check_text
 from netclaw.core.session.events import SessionKind
@@ -134,6 +134,11 @@ class Admissions:
             may_create_any or (caller.is_operator and may_create_by_name(session_id))
         ):
             raise _unknown(session_id)
+        if is_child_key(session_id):
+            raise NotFoundError(
+                f"There is no session {session_id}.",
+                fix="Its id is that of a child run: only its parent session makes it.",
+            )
         if caller.channels is not None and (
             parse_source(message.sender.source_kind) not in caller.channels
         ):

@@ -55,9 +55,12 @@ def test_a_session_id_that_is_none(text: str) -> None:
     [
         ("notes", True),
         ("cli/abcdefgh23", True),
-        ("cli/ABCDEFGH23", False),
-        ("cli/abcdefgh23x", False),
-        ("cli/abcdefgh23\n", False),
+        ("cli/ABC", True),
+        ("cli/x/y", True),
+        ("cli/", False),
+        ("cli/x/sub/y", False),
+        ("clipper/x", False),
+        ("a/sub/b", False),
         ("C1/17.1", False),
     ],
 )

@@ -304,3 +304,14 @@ async def test_an_upload_whose_sender_goes_away_leaves_nothing(world: InProcess)
     await world.until(lambda: len(files()) == 1)
     call.cancel()
     await world.until(lambda: files() == [])
+
+
+@pytest.mark.requirement("supervisor.session-ids")
+@pytest.mark.parametrize("session_id", ["a/sub/b", "cli/x/sub/y", "slack/C1/17.1/sub/r"])
+async def test_nobody_but_its_parent_makes_a_child_session(
+    world: InProcess, session_id: str
+) -> None:
+    request = gateway_pb2.SendUserMessageRequest(session_id=session_id, text="x")
+    error = await refused(world.admin.Inject(request, metadata=world.metadata))
+    assert isinstance(error, NotFoundError)
+    assert await world.store.get_session(SessionId(session_id)) is None

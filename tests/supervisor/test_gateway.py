@@ -130,7 +130,7 @@ async def test_bytes_that_are_no_message_are_an_invalid_argument(
 
 
 @pytest.mark.requirement("supervisor.session-ids")
-@pytest.mark.parametrize("session_id", ["C1/17.1", "cli/short", "cli/ABCDEFGHIJ", "webhook/x/1"])
+@pytest.mark.parametrize("session_id", ["C1/17.1", "cli/", "cli/x/sub/y", "webhook/x/1"])
 async def test_a_key_of_somebody_else_is_not_created_by_naming_it(
     world: InProcess, session_id: str
 ) -> None:
@@ -151,10 +151,12 @@ async def test_names_and_cli_ids_are_created_once(world: InProcess) -> None:
     assert minted.session_id.startswith("cli/")
     assert (await world.ensure("Notes")).created
     assert (await world.ensure("notes")).created
+    assert (await world.ensure("cli/my notes")).created
     strict = gateway_pb2.EnsureSessionRequest(session_id="other", must_exist=True)
     error = await refused(world.gateway.EnsureSession(strict, metadata=world.metadata))
     assert isinstance(error, NotFoundError)
-    every = {"cli/abcdefghij", minted.session_id, "Notes", "notes"}
+    every = {"cli/abcdefghij", "cli/my notes", minted.session_id, "Notes", "notes", "zoo"}
+    await world.ensure("zoo")
     found: list[str] = []
     while len(found) < len(every):
         page = await world.gateway.ListSessions(
