@@ -26,8 +26,9 @@ from netclaw.ports.model import (
     ThinkingDelta,
 )
 
-MAX_REPLY_CHARS = 32 * 1024 * 1024
-"""An answer beyond this is a runaway; it would only be cut by the memory ceiling of the process."""
+MAX_REPLY_BYTES = 4 * 1024 * 1024
+"""An answer with more text, thinking and arguments than this, as UTF-8, is a runaway: all that
+comes after it (journal row, replay, reply to a channel) is made for sizes that people read."""
 
 _FINISH_REASONS = {
     "tool_calls": FinishReason.TOOL_CALLS,
@@ -52,13 +53,13 @@ class ReplyAssembler(ABC):
 
     __slots__ = (
         "_calls",
-        "_chars",
         "_finish",
         "_items",
         "_model",
         "_pending",
         "_pending_type",
         "_secrets",
+        "_size",
         "_text",
         "_thinking",
         "_usage",
@@ -72,7 +73,7 @@ class ReplyAssembler(ABC):
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls = CallAssembly()
-        self._chars = 0
+        self._size = 0
         self._finish: str | None = None
         self._usage = Usage()
         self._model = ""
@@ -193,7 +194,7 @@ class ReplyAssembler(ABC):
             self._pending_type = kind
         self._pending.append(text)
         whole.append(text)
-        self._grow(len(text))
+        self._grow(_size_of(text))
 
     def _take_call(self, fragment: Fragment) -> None:
         try:
@@ -207,7 +208,7 @@ class ReplyAssembler(ABC):
             return
         self._flush()
         characters = growth.characters
-        self._grow(characters)
+        self._grow(_size_of(fragment.arguments))
         last = self._items[-1] if self._items else None
         if isinstance(last, CallDelta) and last.position == growth.position:
             characters += last.characters
@@ -216,10 +217,10 @@ class ReplyAssembler(ABC):
             CallDelta(position=growth.position, name=growth.name, characters=characters)
         )
 
-    def _grow(self, characters: int) -> None:
+    def _grow(self, size: int) -> None:
         self.is_started = True
-        self._chars += characters
-        if self._chars > MAX_REPLY_CHARS:
+        self._size += size
+        if self._size > MAX_REPLY_BYTES:
             self.failure = self.error(
                 ErrorCategory.MODEL_BEHAVIOR, "The model's answer does not end; it was stopped."
             )
@@ -228,3 +229,7 @@ class ReplyAssembler(ABC):
         if self._pending:
             self._items.append(self._pending_type(text="".join(self._pending)))
             self._pending.clear()
+
+
+def _size_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -287,7 +287,7 @@ def test_a_request_refused_inside_the_stream(
 
 @pytest.mark.requirement("models.answer-bounded")
 def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_module, "MAX_REPLY_CHARS", 100)
+    monkeypatch.setattr(reply_module, "MAX_REPLY_BYTES", 100)
     for kind, key in (
         ("text_delta", "text"),
         ("thinking_delta", "thinking"),

@@ -237,13 +237,23 @@ def test_a_finish_reason_that_means_failure_is_one() -> None:
 
 @pytest.mark.requirement("models.answer-bounded")
 def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_module, "MAX_REPLY_CHARS", 100)
+    monkeypatch.setattr(reply_module, "MAX_REPLY_BYTES", 100)
     _, assembler = assemble(*[chunk({"content": "x" * 30})] * 10)
     error = assembler.failure
     assert error is not None
     assert error.category is ErrorCategory.MODEL_BEHAVIOR
     _, assembler = assemble(*[chunk(call("", name="s"))], *[chunk(call("x" * 30))] * 10)
     assert assembler.failure is not None
+
+
+@pytest.mark.requirement("models.answer-bounded")
+def test_the_bound_of_an_answer_counts_bytes_and_leaves_no_row_that_nobody_can_read() -> None:
+    assert reply_module.MAX_REPLY_BYTES <= 4 * 1024 * 1024
+    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})] * 2)
+    assert assembler.failure is None
+    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})] * 3)
+    assert assembler.failure is not None
+    assert assembler.failure.category is ErrorCategory.MODEL_BEHAVIOR
 
 
 @pytest.mark.requirement("models.answer-bounded")
