@@ -156,6 +156,11 @@ class SessionStorage:
         return f"{self.root}/logs"
 
     @property
+    def log_file(self) -> str:
+        """The session log."""
+        return f"{self.logs}/session.log"
+
+    @property
     def spills(self) -> str:
         """Full tool results, read back only through `tool_output_read`."""
         return f"{self.root}/tool-calls"
@@ -225,5 +230,3 @@ class SessionSettings:
     main_model: ModelSettings | None = None
     fallback_model: ModelSettings | None = None
     compaction_model: ModelSettings | None = None
-    system_prompt: str = ""
-    """Layer A of the context: identity files and project instructions, as rendered."""

@@ -27,6 +27,7 @@ from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.rule_timers import RuleTimers
+from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.turn_driver import TurnDriver
 
@@ -39,6 +40,7 @@ class Performer:
         *,
         settings: SessionSettings,
         tools: ToolRunner,
+        prompt: SystemPrompt,
         driver: TurnDriver,
         launcher: ToolLauncher,
         timers: RuleTimers,
@@ -48,6 +50,7 @@ class Performer:
     ) -> None:
         self._settings = settings
         self._tools = tools
+        self._prompt = prompt
         self._driver = driver
         self._launcher = launcher
         self._timers = timers
@@ -101,7 +104,7 @@ class Performer:
         )
         request = ModelRequest(
             messages=build_messages(state, runtime),
-            system_prompt=self._settings.system_prompt,
+            system_prompt=self._prompt.for_turn(effect.turn_id),
             tools=tools,
         )
         self._driver.start(effect.token, effect.turn_id, effect.round, request)

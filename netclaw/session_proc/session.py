@@ -37,6 +37,7 @@ from netclaw.session_proc.recovery import recover_state
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.session_log import SessionLog
 from netclaw.session_proc.snapshots import Snapshots
+from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_context import ToolContexts
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.tool_trees import AnnouncedTrees
@@ -163,11 +164,12 @@ async def build_session(
         ask_release=lambda token: actor.post(BeginOutput(token=DispatchToken(token))),
     )
     driver.change_interest(OutputFilter(welcome.interest))
+    storage = SessionStorage(
+        home=welcome.storage_home, root=welcome.storage_root, tmp=welcome.storage_tmp
+    )
     contexts = ToolContexts(
         session_id=SessionId(welcome.session_id),
-        storage=SessionStorage(
-            home=welcome.storage_home, root=welcome.storage_root, tmp=welcome.storage_tmp
-        ),
+        storage=storage,
         settings=settings,
         trees=trees,
         redact=redact,
@@ -184,6 +186,7 @@ async def build_session(
         Performer(
             settings=settings,
             tools=tools,
+            prompt=SystemPrompt(storage),
             driver=driver,
             launcher=launcher,
             timers=timers,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from pathlib import Path
 
 from netclaw.core.errors import NotFoundError, QuarantinedError
 from netclaw.core.ids import SessionId
@@ -98,7 +97,7 @@ class Starter:
             token=token,
             supervisor_pid=os.getpid(),
             memory_mib=self._services.settings.current.session.limits.memory_mib,
-            log_path=str(Path(storage.logs) / "session.log"),
+            log_path=storage.log_file,
         )
 
     def _welcome(self, slot: Slot, point: StartPoint) -> Welcome:

@@ -51,6 +51,22 @@ def test_init_replaces_nothing_without_force(cli: Cli, home: Home) -> None:
     assert home.config_file.with_suffix(".json.bak").read_text() == before
 
 
+@pytest.mark.requirement("cli.init-identity")
+def test_init_writes_identity_files_where_none_are(cli: Cli, home: Home) -> None:
+    home.identity_dir.mkdir(parents=True)
+    soul = home.identity_dir / "SOUL.md"
+    soul.write_text("mine")
+    cli.ok(*FULL)
+    assert soul.read_text() == "mine"
+    for name in ("AGENTS.md", "TOOLING.md"):
+        file = home.identity_dir / name
+        assert file.read_text().startswith("# How you ")
+        assert file.stat().st_mode & 0o777 == 0o600
+    soul.unlink()
+    cli.ok(*FULL, "--force")
+    assert "You are netclaw" in soul.read_text()
+
+
 def test_init_takes_a_credential_from_the_environment(
     cli: Cli, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,4 +151,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cli, chat",
         "An interactive chat streams, shows tools, stops a turn with Ctrl-C, leaves with Ctrl-D.",
     ),
+    Requirement(
+        "cli.init-identity",
+        "decision 21",
+        "init writes the identity files that are missing and touches none that is there.",
+    ),
 )

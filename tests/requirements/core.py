@@ -59,6 +59,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Snapshots of a large state are rarer, so that all of them together stay linear in size.",
     ),
     Requirement(
+        "core.system-prompt",
+        "decision 21",
+        "The system prompt is SOUL, AGENTS, TOOLING and the session's paths, in a stable order.",
+    ),
+    Requirement(
         "core.output-limit",
         "S0 What ends or stalls a turn",
         "A reply cut at the output limit fails the turn; nothing of it is posted or stored.",

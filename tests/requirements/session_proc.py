@@ -185,4 +185,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Appending",
         "A plain turn is two frames of its process: its start and its end.",
     ),
+    Requirement(
+        "session_proc.system-prompt",
+        "decision 21",
+        "Identity files are read before each turn; an edit is seen by the next one.",
+    ),
 )

@@ -39,7 +39,7 @@ def model_settings(url: str, **changes: object) -> ModelSettings:
 @pytest.fixture
 def settings(model: FakeModel) -> SessionSettings:
     """Settings with the fake as main model."""
-    return SessionSettings(main_model=model_settings(model.url), system_prompt="Be brief.")
+    return SessionSettings(main_model=model_settings(model.url))
 
 
 @pytest.fixture

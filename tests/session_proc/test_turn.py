@@ -160,6 +160,7 @@ async def test_a_call_gets_the_turns_authority_and_a_safe_temporary_folder(
     for folder in (context.storage.tmp, context.storage.workspace):
         assert mode_of(folder) == 0o700
     await host.until(lambda seen: seen.phases[-1] == "ready")
+    await host.settled()
     facts = context.facts()
     assert (facts.session_id, facts.model, facts.head_seq) == (
         "cli/abcdefghij",

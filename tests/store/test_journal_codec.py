@@ -84,13 +84,11 @@ def test_settings_round_trip() -> None:
         endpoint="http://127.0.0.1:1/v1",
         model_id="m",
     )
-    settings = SessionSettings(
-        main_model=model, tools=ToolSettings(writable_roots=("/a",)), system_prompt="Be brief."
-    )
+    settings = SessionSettings(main_model=model, tools=ToolSettings(writable_roots=("/a",)))
     assert decode_settings(encode_settings(settings)) == settings
     assert decode_settings(encode_settings(SessionSettings())) == SessionSettings()
     with pytest.raises(InvalidArgumentError):
-        decode_settings(b'{"system_prompt":4}')
+        decode_settings(b'{"main_model":4}')
 
 
 @pytest.mark.requirement("store.codec-unknown")

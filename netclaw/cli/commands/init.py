@@ -139,9 +139,13 @@ def _from_options(
 
 
 def write_choice(app: App, home: Home, chosen: Choice) -> None:
-    """Write netclaw.json (and the credential) after checking that it would load."""
+    """Write netclaw.json (and the credential) after checking that it would load.
+
+    Identity files that are missing get a first text.
+    """
     from netclaw.config.first import first_document, write_first
     from netclaw.config.home import PRIVATE_FOLDER, make_private_folder
+    from netclaw.config.identity import write_default_identity
 
     is_new = not home.root.exists() or not any(home.root.iterdir())
     window = chosen.context_window
@@ -166,3 +170,4 @@ def write_choice(app: App, home: Home, chosen: Choice) -> None:
         secret_key=f"Providers.{chosen.provider}.ApiKey",
         secret=chosen.api_key,
     )
+    write_default_identity(home)
