@@ -127,7 +127,9 @@ def confirm(
     else:
         new_state = GIVEN_UP
     scope.db.run(
-        "UPDATE outbox SET state = ?, claimant = '', attempts = attempts + 1, external_id = ?,"
-        " failure = ?, next_attempt_at = ? WHERE id = ?",
+        # What was delivered is in the journal; its text is kept here no longer.
+        "UPDATE outbox SET state = ?1, claimant = '', attempts = attempts + 1, external_id = ?2,"
+        " failure = ?3, next_attempt_at = ?4, text = iif(?1 = 'delivered', '', text)"
+        " WHERE id = ?5",
         (new_state, external_id, failure, next_attempt_at, row_id),
     )

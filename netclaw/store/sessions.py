@@ -19,6 +19,8 @@ _RUNNABLE = (
     "SELECT key FROM sessions WHERE is_quarantined = 0"
     " AND (pending_inputs > 0 OR open_turn IS NOT NULL OR pending_answers > 0)"
 )
+_FIRST_KEY = " "
+"""A session id holds no control character: keys below this are of deleted sessions."""
 _RUNNABLE_IN_ORDER = _RUNNABLE + " ORDER BY id"
 _RUNNABLE_ONE = _RUNNABLE + " AND key = ?"
 
@@ -80,17 +82,6 @@ def reset(scope: WriteScope, session_id: SessionId, *, at: int) -> SessionRecord
     return row.to_record()
 
 
-def delete(scope: WriteScope, session_id: SessionId) -> None:
-    """Remove every row of a session but its life and incarnation."""
-    row = scope.session(session_id)
-    scope.db.run("DELETE FROM sessions WHERE id = ?", (row.id,))
-    scope.db.run(
-        "INSERT INTO tombstones (key, life, incarnation) VALUES (?, ?, ?)",
-        (row.key, row.life, row.incarnation),
-    )
-    scope.remove(session_id)
-
-
 def find(db: Database, session_id: SessionId) -> SessionRecord | None:
     """The catalog row, or None."""
     values = db.row(f"{SELECT_SESSION} WHERE key = ?", (session_id,))
@@ -99,7 +90,9 @@ def find(db: Database, session_id: SessionId) -> SessionRecord | None:
 
 def list_all(db: Database, *, limit: int, after_id: str) -> tuple[SessionRecord, ...]:
     """Catalog rows in id order, after one of them."""
-    found = db.rows(f"{SELECT_SESSION} WHERE key > ? ORDER BY key LIMIT ?", (after_id, limit))
+    found = db.rows(
+        f"{SELECT_SESSION} WHERE key > ? ORDER BY key LIMIT ?", (max(after_id, _FIRST_KEY), limit)
+    )
     return tuple(record_from(values) for values in found)
 
 
@@ -118,7 +111,8 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
     """Totals, from the counters of the catalog rows."""
     found = db.rows(
         "SELECT count(*), total(is_quarantined), total(pending_inputs), total(admitted_inputs),"
-        " total(turns_recorded), total(turns_failed) FROM sessions"
+        " total(turns_recorded), total(turns_failed) FROM sessions WHERE key > ?",
+        (_FIRST_KEY,),
     )
     sessions, quarantined, pending, admitted, turns, failed = (
         int(cast("float", value)) for value in found[0]

@@ -35,6 +35,7 @@ from netclaw.ports.journal import (
 )
 from netclaw.store import health, inputs, journal, outbox, sessions, supervision
 from netclaw.store.connection import Database, ForkGuard, open_writer
+from netclaw.store.deletion import Deletions
 from netclaw.store.lock import HomeLock
 from netclaw.store.migrations import migrate, refuse_foreign_file
 from netclaw.store.readers import ReaderPool
@@ -93,6 +94,7 @@ class SqliteJournalStore:
         self._lock: HomeLock | None = None
         self._was_clean = True
         self._quick_check: asyncio.Task[None] | None = None
+        self._deletions = Deletions(self._writer, self._readers)
         self.soundness = Soundness.TRUSTED
         self.damage = ""
         """What the check found; empty unless `soundness` is DAMAGED."""
@@ -115,6 +117,7 @@ class SqliteJournalStore:
         loop = loop or asyncio.get_running_loop()
         store = cls(path, settings, daemon_settings, loop, clock_ms)
         await store._writer.start()
+        store._deletions.begin()
         if not store._was_clean:
             store._quick_check = loop.create_task(store._check_quickly())
         return store
@@ -234,8 +237,8 @@ class SqliteJournalStore:
         return await self._writer.submit(lambda scope: sessions.reset(scope, session_id, at=at))
 
     async def delete_session(self, session_id: SessionId) -> None:
-        """Remove every row of a session."""
-        await self._writer.submit(lambda scope: sessions.delete(scope, session_id))
+        """Remove every row of a session, in pieces that hold nobody else up."""
+        await self._deletions.delete(session_id)
 
     async def held_starts(self) -> tuple[tuple[SessionId, int], ...]:
         """Count the starts that the last death cut off."""
@@ -332,6 +335,7 @@ class SqliteJournalStore:
         if self._quick_check is not None:
             self._check.interrupt()
             await self._quick_check
+        await self._deletions.close()
         try:
             await self._submit_last(supervision.forget_open_starts)
             await self._submit_last(health.mark_clean)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from netclaw.core.errors import NotFoundError
 from netclaw.core.ids import SessionId
-from netclaw.core.session.phase import Phase
 from netclaw.observe.context import about
 from netclaw.ports.journal import Commit, SessionRecord
 from netclaw.supervisor.keeper import Keeper
@@ -41,6 +41,8 @@ class Router:
         self._gate = gate
         self._keeper = keeper
         self._slots: dict[SessionId, Slot] = {}
+        self._idle: OrderedDict[SessionId, Slot] = OrderedDict()
+        """Sessions that became idle, longest first; some may not be so any more."""
         gate.when_short(self._make_room)
 
     # Finding ------------------------------------------------------------------------------
@@ -159,18 +161,22 @@ class Router:
             self.release(slot)
 
     def _on_phase(self, slot: Slot) -> None:
-        if self._gate.is_short and slot.is_idle:
-            self._make_room()
+        self._idle.pop(slot.session_id, None)
+        if slot.is_idle:
+            self._idle[slot.session_id] = slot
+            if self._gate.is_short:
+                self._make_room()
 
     def _make_room(self) -> None:
         """Ask the longest idle session to leave (decision 89)."""
-        idle = [slot for slot in self._slots.values() if slot.is_idle]
-        if not idle:
-            return
-        oldest = min(idle, key=_idle_since)
-        oldest.is_told_to_leave = True
-        if oldest.live is not None:
-            oldest.live.command(HostCommand(kind="passivate", reason="room", actor="supervisor"))
+        while self._idle:
+            _, oldest = self._idle.popitem(last=False)
+            if oldest.is_idle and oldest.live is not None:
+                oldest.is_told_to_leave = True
+                oldest.live.command(
+                    HostCommand(kind="passivate", reason="room", actor="supervisor")
+                )
+                return
 
     # Ending -------------------------------------------------------------------------------
 
@@ -260,8 +266,3 @@ class Router:
         if keeper is not None and slot.live is None:
             keeper.cancel()
             await asyncio.wait({keeper})
-
-
-def _idle_since(slot: Slot) -> float:
-    live = slot.live
-    return live.active_at if live is not None and live.phase is Phase.READY else float("inf")

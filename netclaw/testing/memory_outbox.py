@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, SessionId
@@ -83,6 +83,7 @@ class MemoryOutbox:
             raise StaleIncarnationError(f"Reply {row_id} is no longer claimed by this sender.")
         if not failure:
             reply.state = "delivered"
+            reply.row = replace(reply.row, text="")
         else:
             reply.state = "waiting" if next_attempt_at > 0 else "failed"
         reply.claimant = ""

@@ -245,4 +245,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 2",
         "A writer that ends by itself is told to the daemon, which cannot go on without it.",
     ),
+    Requirement(
+        "store.growth",
+        "decision 34",
+        "Delivered texts are not kept twice; a session is removed in pieces, also over a restart.",
+    ),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.settings import DaemonSettings
+from netclaw.supervisor.slot import Slot
 from tests.supervisor.peers import Peer
 from tests.supervisor.world import InProcess
 
@@ -50,6 +52,31 @@ async def test_with_nobody_idle_an_admission_succeeds_and_waits_for_a_place() ->
             release.set()
             seen = await watcher.until("turn_completed")
         assert [output.text for output in seen if output.type == "text"] == ["waits"]
+
+
+@pytest.mark.requirement("supervisor.places")
+async def test_making_room_does_not_look_at_every_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    is_idle: Callable[[Slot], bool] = vars(Slot)["is_idle"].fget
+
+    def count(slot: Slot) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_idle(slot)
+
+    async with InProcess(daemon=DaemonSettings(max_live_sessions=20)) as world:
+        names = [f"s{number}" for number in range(20)]
+        for name in names:
+            await world.send(name, "x")
+        for name in names:
+            await world.until_phase(name, "ready")
+        monkeypatch.setattr(Slot, "is_idle", property(count))
+        for number in range(5):
+            await world.send(f"new{number}", "x")
+            await world.until_phase(f"new{number}", "ready")
+        assert 0 < looks < 20 * 5
+        phases = [(await world.row(name)).phase for name in names]
+        assert phases == ["passive"] * 5 + ["ready"] * 15
 
 
 async def stay_until_told(peer: Peer) -> int:
