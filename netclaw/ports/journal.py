@@ -240,7 +240,8 @@ class JournalStore(Protocol):
         """Commit InputAdmitted.
 
         Raises `NotFoundError` for an unknown session and `QueueFullError` beyond the limits of
-        unanswered inputs. A known source message id answers the first admission.
+        unanswered inputs. A known source message id answers the first admission, if the message
+        is the same (`check_resend`); for another message it raises `InvalidArgumentError`.
         """
 
     async def admit_many(

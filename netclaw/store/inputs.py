@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from netclaw.core.errors import NetclawError
+from netclaw.core.errors import NetclawError, SessionUnreadableError
 from netclaw.core.ids import InputId, SessionId, TurnId
-from netclaw.core.session.admission import check_pending
+from netclaw.core.session.admission import check_pending, check_resend
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
 from netclaw.store import outbox
 from netclaw.store.connection import Database, Row
-from netclaw.store.journal import publish_events
+from netclaw.store.journal import publish_events, read_row
 from netclaw.store.projections import WAITING
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
-from netclaw.wire.journal_codec import encode_event
+from netclaw.wire.journal_codec import decode_event, encode_event
 
 _FIND = "SELECT input_id, seq FROM source_messages WHERE session = ? AND source_message_id = ?"
 
@@ -28,7 +28,9 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
     if source_id is not None:
         known = scope.db.row(_FIND, (row.id, source_id))
         if known is not None:
-            return _duplicate(known)
+            admission = _duplicate(known)
+            _check_same(scope.db, row.id, admission.seq, request)
+            return admission
     scope.require_space()
     size = len(request.text.encode("utf-8", "surrogatepass"))
     check_pending(row.pending_inputs, row.pending_bytes, size, scope.limits)
@@ -59,6 +61,19 @@ def _try_admit(scope: WriteScope, request: AdmitRequest) -> Admission | NetclawE
         return admit(scope, request)
     except NetclawError as error:
         return error
+
+
+def _check_same(db: Database, session: int, seq: int, request: AdmitRequest) -> None:
+    """Compare with the first message as the journal keeps it; raises `InvalidArgumentError`."""
+    stored = read_row(db, session, seq)
+    if stored is None:
+        return
+    try:
+        first = decode_event(stored.type, stored.version, stored.payload)
+    except SessionUnreadableError:
+        return  # nothing shows that it is another message
+    if isinstance(first, InputAdmitted):
+        check_resend(first, request.text, request.media)
 
 
 def _record(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int, size: int) -> None:

@@ -236,6 +236,12 @@ def read_rows(
     return tuple(_row_from(values) for values in found)
 
 
+def read_row(db: Database, session: int, seq: int) -> JournalRow | None:
+    """One stored row, or None."""
+    found = _read_span(db, session, seq, seq)
+    return found[0] if found else None
+
+
 def read_state_of(
     db: Database, session_id: SessionId
 ) -> tuple[StoredSnapshot | None, tuple[JournalRow, ...]]:

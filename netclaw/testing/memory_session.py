@@ -13,7 +13,7 @@ from netclaw.core.errors import (
 )
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.session import events as ev
-from netclaw.core.session.admission import check_pending
+from netclaw.core.session.admission import check_pending, check_resend
 from netclaw.core.settings import DaemonSettings
 from netclaw.ports.journal import (
     Admission,
@@ -41,7 +41,7 @@ class MemoryInput:
     input_id: InputId
     seq: int
     source: str
-    source_message_id: str | None
+    message: ev.InputAdmitted
     text_bytes: int
     received_at: int
     admitted_at: int
@@ -59,7 +59,7 @@ class MemoryInput:
             input_id=self.input_id,
             seq=self.seq,
             source=self.source,
-            source_message_id=self.source_message_id,
+            source_message_id=self.message.source_message_id,
             received_at=self.received_at,
             admitted_at=self.admitted_at,
             turn_id=self.turn_id,
@@ -137,18 +137,25 @@ class MemorySession:
 
     def find_input(self, source_message_id: str | None) -> Admission | None:
         """The first admission of a source message."""
-        for item in self.inputs.values():
-            if source_message_id is not None and item.source_message_id == source_message_id:
-                return Admission(input_id=item.input_id, seq=item.seq, is_duplicate=True)
-        return None
+        item = self._input_of(source_message_id)
+        if item is None:
+            return None
+        return Admission(input_id=item.input_id, seq=item.seq, is_duplicate=True)
+
+    def _input_of(self, source_message_id: str | None) -> MemoryInput | None:
+        if source_message_id is None:
+            return None
+        inputs = self.inputs.values()
+        return next((i for i in inputs if i.message.source_message_id == source_message_id), None)
 
     def admit(
         self, request: AdmitRequest, limits: DaemonSettings, now: int
     ) -> tuple[Admission, tuple[JournalRow, ...]]:
         """The admission of an input, and the rows it wrote."""
-        known = self.find_input(request.source_message_id)
+        known = self._input_of(request.source_message_id)
         if known is not None:
-            return known, ()
+            check_resend(known.message, request.text, request.media)
+            return Admission(input_id=known.input_id, seq=known.seq, is_duplicate=True), ()
         size = len(request.text.encode("utf-8", "surrogatepass"))
         waiting = self.open_inputs
         check_pending(len(waiting), sum(item.text_bytes for item in waiting), size, limits)
@@ -165,7 +172,7 @@ class MemorySession:
             input_id=request.input_id,
             seq=self.head,
             source=request.authority.provenance.source_kind.value,
-            source_message_id=request.source_message_id,
+            message=admitted,
             text_bytes=size,
             received_at=request.at,
             admitted_at=now,

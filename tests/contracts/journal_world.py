@@ -9,7 +9,7 @@ from pathlib import Path
 from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
-from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.messages import AssistantMessage, MediaRef, Usage
 from netclaw.core.session.events import (
     OutboxRow,
     SessionEvent,
@@ -111,6 +111,7 @@ class World(abc.ABC):
         message: str | None = None,
         session_id: SessionId = SESSION,
         authority: Authority = OPERATOR,
+        media: tuple[MediaRef, ...] = (),
     ) -> AdmitRequest:
         """An input to admit."""
         return AdmitRequest(
@@ -121,6 +122,7 @@ class World(abc.ABC):
             authority=authority,
             attended=True,
             at=self.clock.now_ms(),
+            media=media,
         )
 
     async def admit(

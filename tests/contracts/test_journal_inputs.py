@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from netclaw.core.errors import InvalidArgumentError, NotFoundError, QueueFullError
 from netclaw.core.ids import InputId, TurnId
+from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import InputAdmitted, InputJoined, TurnOutcome
 from netclaw.ports.journal import Admission
 from netclaw.testing.people import ALICE
@@ -62,20 +64,47 @@ async def test_a_message_is_admitted_once_for_ever(journal_world: World) -> None
     await world.create(OTHER)
     first = await world.admit("one", message="m1")
     again = Admission(input_id=first.input_id, seq=first.seq, is_duplicate=True)
-    assert await world.admit("resent", message="m1") == again
+    assert await world.admit("one", message="m1") == again
     assert not (await world.admit("one", message="m1", session_id=OTHER)).is_duplicate
     await world.stop()
-    assert await world.admit("resent", message="m1") == again
+    assert await world.admit("one", message="m1") == again
     start = await world.start()
     await world.append(start, started("t1", first.input_id))
     await world.append(start, recorded("t1", first.input_id), head=3)
     await world.die()
-    assert await world.admit("resent", message="m1") == again
+    assert await world.admit("one", message="m1") == again
     await world.journal.reset_session(SESSION, at=1)
-    assert await world.admit("resent", message="m1") == again
+    assert await world.admit("one", message="m1") == again
     assert await world.journal.find_input(SESSION, "m1") == again
     assert await world.journal.find_input(SESSION, "m2") is None
     assert await world.journal.find_input(OTHER, "m2") is None
+
+
+@pytest.mark.requirement("store.message-id-reuse")
+async def test_an_id_that_comes_with_another_message_loses_neither(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    picture = MediaRef(upload_id="u1", media_type="image/png", size_bytes=3, name="a.png")
+    first = world.input_request("one", message="m1", media=(picture,))
+    await world.journal.admit(first)
+    again = replace(picture, upload_id="u2")
+    resend = world.input_request("one", message="m1", media=(again,))
+    assert (await world.journal.admit(resend)).is_duplicate, "the file was uploaded again"
+    others = (
+        world.input_request("two", message="m1", media=(picture,)),
+        world.input_request("one", message="m1"),
+        world.input_request("one", message="m1", media=(replace(picture, size_bytes=4),)),
+    )
+    for other in others:
+        with pytest.raises(InvalidArgumentError, match="used for another message"):
+            await world.journal.admit(other)
+    answers = await world.journal.admit_many((others[0], world.input_request("three")))
+    assert isinstance(answers[0], InvalidArgumentError)
+    assert isinstance(answers[1], Admission)
+    await world.stop()
+    with pytest.raises(InvalidArgumentError, match="used for another message"):
+        await world.journal.admit(others[0])
+    assert (await world.record()).pending_inputs == 2
 
 
 @pytest.mark.requirement("store.dedupe")
@@ -142,7 +171,7 @@ async def test_a_batch_of_inputs_is_one_commit_with_an_answer_for_each(
     requests = [
         world.input_request("a", message="m1"),
         world.input_request("b", session_id=OTHER),
-        world.input_request("again", message="m1"),
+        world.input_request("a", message="m1"),
         world.input_request("\ud800"),
         *[world.input_request(str(number)) for number in range(LIMITS.pending_inputs_max)],
     ]

@@ -61,6 +61,12 @@ async def test_a_resend_answers_the_first_admission_and_can_be_looked_up(world: 
     first = await world.send("hello", "hi", source_message_id="m1")
     again = await world.send("hello", "hi", source_message_id="m1")
     assert (again.input_id, again.seq, again.duplicate) == (first.input_id, first.seq, True)
+    other = gateway_pb2.SendUserMessageRequest(
+        session_id="hello", text="something else", source_message_id="m1"
+    )
+    error = await refused(world.gateway.SendUserMessage(other, metadata=world.metadata))
+    assert isinstance(error, InvalidArgumentError)
+    assert "used for another message" in error.sentence
     found = await world.gateway.FindInput(
         gateway_pb2.FindInputRequest(session_id="hello", source_message_id="m1"),
         metadata=world.metadata,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from netclaw.core.errors import InvalidArgumentError, QueueFullError, TooLargeError
+from netclaw.core.messages import MediaRef
+from netclaw.core.session.events import InputAdmitted
 from netclaw.core.settings import DaemonSettings
 
 
@@ -43,6 +45,24 @@ def check_pending(
         raise QueueFullError(
             f"The messages waiting in this session would exceed {settings.pending_bytes_max} bytes."
         )
+
+
+def check_resend(first: InputAdmitted, text: str, media: tuple[MediaRef, ...]) -> None:
+    """Refuse another message under the source message id of `first` (decision 33).
+
+    Taken for a resend, its text would be lost without a word. A file that was uploaded again has
+    a new id, so attachments are told apart by name, type and size. Raises `InvalidArgumentError`.
+    """
+    if first.text == text and _faces(first.media) == _faces(media):
+        return
+    raise InvalidArgumentError(
+        "This message id was used for another message.",
+        fix="Send every new message with an id of its own, or without one.",
+    )
+
+
+def _faces(media: tuple[MediaRef, ...]) -> list[tuple[str, str, int]]:
+    return [(item.name, item.media_type, item.size_bytes) for item in media]
 
 
 def _too_large(limit: int) -> str:
