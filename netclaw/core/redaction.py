@@ -21,6 +21,9 @@ MIN_SECRET_LENGTH = 6
 LOGGED_STRING_MAX = 256
 """Longer strings of logged arguments become a length and a hash (decision 20)."""
 
+SHOWN_ARGUMENTS_MAX = 65_536
+"""Characters of a call's arguments that are shown in full."""
+
 _LOGGED_DEPTH_MAX = 32
 _HASH_PREFIX = 12
 _SECRET_KEY = re.compile(r"(?i)api_?key|secret|token\Z|passw|passphrase|authorization|credential")
@@ -141,6 +144,17 @@ def _shortened(text: str, shape: Shape | None) -> str:
     if shape is not None and shape.pattern.fullmatch(short):
         return short
     return text
+
+
+def shown_arguments(arguments: str, redact: Callable[[str], str]) -> str:
+    """A call's arguments as subscribers see them, live, on replay and in the history.
+
+    Very long ones as in the session log: redacting megabytes would hold an event loop
+    (decision 86), and nobody reads them.
+    """
+    if len(arguments) <= SHOWN_ARGUMENTS_MAX:
+        return redact(arguments)
+    return redact_arguments(arguments, redact)
 
 
 def redact_arguments(arguments: str, redact: Callable[[str], str] = redact_shapes) -> str:

@@ -1,25 +1,28 @@
-"""Takes exact secret values out of text before it is stored or shown."""
+"""Takes secrets out of text before it is logged or shown again, by the core's one redactor."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-MARK = "[redacted]"
+from netclaw.core.redaction import Redactor as CoreRedactor
+from netclaw.core.redaction_shapes import REDACTED as MARK
+
+__all__ = ["MARK", "Redactor"]
 
 
 class Redactor:
-    """Replaces known secrets; the set can change while it is in use."""
+    """Removes known values and whatever has the shape of a secret.
+
+    The values can change while it is in use; what a session process redacts is the same.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._pattern: re.Pattern[str] | None = None
-        self.replace_secrets(secrets)
+        self._redactor = CoreRedactor(secrets)
 
     def replace_secrets(self, secrets: Iterable[str]) -> None:
-        """From now on these values are redacted; longer ones first, so that none hides another."""
-        ordered = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        """From now on these values are redacted."""
+        self._redactor = CoreRedactor(secrets)
 
     def __call__(self, text: str) -> str:
-        """The text with every known secret replaced by a mark."""
-        return self._pattern.sub(MARK, text) if self._pattern is not None else text
+        """The text with every secret replaced by a mark."""
+        return self._redactor.redact(text)

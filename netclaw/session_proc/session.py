@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from netclaw.core.ids import DispatchToken, SessionId
-from netclaw.core.redaction import redact_arguments
+from netclaw.core.redaction import shown_arguments
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
@@ -46,9 +46,6 @@ from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
 
 _log = logging.getLogger(__name__)
-
-SHOWN_ARGUMENTS_MAX = 65_536
-"""Characters of a call's arguments that are shown in full."""
 
 
 def wall_clock_ms() -> int:
@@ -196,16 +193,6 @@ async def build_session(
         )
     )
     return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients)
-
-
-def shown_arguments(arguments: str, *, redact: Redact) -> str:
-    """A call's arguments as subscribers see them; very long ones as in the session log.
-
-    Redacting megabytes would hold the event loop (decision 86), and nobody reads them.
-    """
-    if len(arguments) <= SHOWN_ARGUMENTS_MAX:
-        return redact(arguments)
-    return redact_arguments(arguments, redact)
 
 
 def _decide(

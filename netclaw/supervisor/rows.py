@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from netclaw.core.redaction import shown_arguments
 from netclaw.ports.journal import LedgerEntry, SessionRecord
 from netclaw.supervisor.slot import Slot
 from netclaw.wire.replay import Redact
@@ -33,7 +34,7 @@ def session_row(record: SessionRecord, slot: Slot | None) -> pb.SessionRow:
 
 
 def history_item(message: Message, redact: Redact) -> pb.HistoryItem:
-    """One chat item, with secrets removed from what a model or tool wrote."""
+    """One chat item as subscribers saw it: results were redacted when they were recorded."""
     match message:
         case UserMessage():
             return pb.HistoryItem(
@@ -42,14 +43,14 @@ def history_item(message: Message, redact: Redact) -> pb.HistoryItem:
         case AssistantMessage():
             return pb.HistoryItem(
                 role="assistant",
-                text=redact(message.text),
+                text=message.text,
                 at_ms=message.at,
                 turn_id=message.turn_id,
                 tool_calls=[
                     pb.HistoryCall(
                         call_id=call.call_id,
                         tool_name=call.name,
-                        arguments=redact(call.arguments),
+                        arguments=shown_arguments(call.arguments, redact),
                     )
                     for call in message.calls
                 ],

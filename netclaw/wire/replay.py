@@ -1,7 +1,8 @@
 """Makes the outputs of stored events again, for a subscriber that comes late or fell behind.
 
 Only durable facts come back: deltas, busy states and notices are gone. A replayed output equals
-the one that was released when its event was committed, so a reader of `seq` sees no difference.
+the one that was released when its event was committed, so a reader of `seq` sees no difference:
+what a model says to a person is shown as it was said, arguments of calls are redacted (ADR 0025).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 
 from netclaw.core.ids import CallId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.redaction import shown_arguments
 from netclaw.core.session import events as ev
 from netclaw.core.session import outputs as out
 from netclaw.core.session.events import Recorded
@@ -17,7 +19,7 @@ from netclaw.core.session.outputs import Output
 from netclaw.wire.v1 import common_pb2 as pb
 
 Redact = Callable[[str], str]
-"""Removes secrets from a text that is about to be shown."""
+"""Removes secrets from a text that is about to be shown; the same as in a session process."""
 
 
 def _as_it_is(text: str) -> str:
@@ -70,7 +72,7 @@ class Replay:
             outputs.append(
                 out.TextOutput(
                     turn_id=event.turn_id,
-                    text=self._redact(event.message.text),
+                    text=event.message.text,
                     round=event.round,
                 )
             )
@@ -88,7 +90,7 @@ class Replay:
                     turn_id=turn_id,
                     call_id=call.call_id,
                     name=call.name,
-                    arguments=self._redact(call.arguments),
+                    arguments=shown_arguments(call.arguments, self._redact),
                 )
             )
         return calls
@@ -110,7 +112,7 @@ class Replay:
             outputs.append(
                 out.TextOutput(
                     turn_id=event.turn_id,
-                    text=self._redact(event.message.text),
+                    text=event.message.text,
                     round=self._round_number,
                 )
             )

@@ -10,10 +10,12 @@ import pytest
 
 from netclaw.core.redaction import (
     LOGGED_STRING_MAX,
+    SHOWN_ARGUMENTS_MAX,
     Redactor,
     StreamRedactor,
     redact_arguments,
     redact_shapes,
+    shown_arguments,
 )
 from netclaw.core.redaction_shapes import REDACTED, SHAPES
 
@@ -272,3 +274,14 @@ def test_arguments_that_are_no_json_are_one_string() -> None:
 def test_arguments_nested_beyond_reason_are_cut() -> None:
     deep = "[" * 40 + "]" * 40
     assert "nested too deep" in redact_arguments(deep)
+
+
+@pytest.mark.requirement("core.shown-arguments")
+def test_arguments_are_shown_in_full_up_to_a_limit_and_as_in_a_log_above_it() -> None:
+    redact = Redactor(["hunter22"]).redact
+    text = '{"text":"' + "x" * (SHOWN_ARGUMENTS_MAX - 30) + ' hunter22"}'
+    assert shown_arguments(text, redact) == text.replace("hunter22", REDACTED)
+    huge = '{"to":"hunter22","text":"' + "x" * SHOWN_ARGUMENTS_MAX + '"}'
+    shown = shown_arguments(huge, redact)
+    assert json.loads(shown)["to"] == REDACTED
+    assert json.loads(shown)["text"].startswith(f"<{SHOWN_ARGUMENTS_MAX} characters, sha256 ")

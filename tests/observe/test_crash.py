@@ -14,12 +14,12 @@ from pathlib import Path
 from netclaw.observe.crash import CrashReporter
 from netclaw.observe.redact import Redactor
 
-redact = Redactor(["sk-x1"])
+redact = Redactor(["secret-x1"])
 reporter = CrashReporter(Path(sys.argv[1]), program="netclawd", version="1", redact=redact)
 reporter.install()
 
 def fail():
-    raise ValueError("with sk-x1")
+    raise ValueError("with secret-x1")
 
 match sys.argv[2]:
     case "main": fail()
@@ -53,7 +53,7 @@ def test_an_uncaught_exception_is_reported(tmp_path: Path, way: str, where: str)
     text = next(report for name, report in reports.items() if "fatal" not in name)
     assert where in text
     assert "in fail" in text
-    assert "sk-x1" not in text
+    assert "secret-x1" not in text
     assert "netclawd crashed; the report is" in said
 
 

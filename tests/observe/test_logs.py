@@ -216,7 +216,12 @@ def test_threads_share_the_file(setup: LogSetup, tmp_path: Path) -> None:
 
 
 def test_a_longer_secret_is_redacted_before_a_shorter_one() -> None:
-    redact = Redactor(["abc", "abcdef", ""])
-    assert redact("xabcdefx abc") == f"x{MARK}x {MARK}"
+    redact = Redactor(["abcdef", "abcdefghi", ""])
+    assert redact("xabcdefghix abcdef") == f"x{MARK}x {MARK}"
     redact.replace_secrets([])
-    assert redact("abc") == "abc"
+    assert redact("abcdef") == "abcdef"
+
+
+@pytest.mark.requirement("observe.redacted")
+def test_a_secret_nobody_configured_is_known_by_its_shape() -> None:
+    assert Redactor()("key ghp_0123456789abcdefghijABCDEFGHIJ") == f"key {MARK}"

@@ -80,6 +80,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 86",
         "A secret that arrives in pieces is removed as a whole.",
     ),
+    Requirement(
+        "core.shown-arguments",
+        "ADR 0025",
+        "Arguments of calls are shown redacted, very long ones as length and hash.",
+    ),
     Requirement("core.redact-linear", "decision 86", "No text makes redaction slow."),
     Requirement(
         "core.log-arguments",

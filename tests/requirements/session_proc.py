@@ -190,4 +190,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 21",
         "Identity files are read before each turn; an edit is seen by the next one.",
     ),
+    Requirement(
+        "session_proc.shown-once",
+        "ADR 0025",
+        "Live, replayed and listed, a text and a call's arguments are shown the same.",
+    ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 import grpc.aio
 import pytest
@@ -14,6 +16,9 @@ from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import TitleSet
 from netclaw.core.session.outputs import TextDelta
 from netclaw.ports.journal import JournalRow, SessionRecord
+from netclaw.supervisor import attach, gateway_reads
+from netclaw.supervisor.rows import history_item
+from netclaw.wire.convert import recorded_of
 from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
 from netclaw.wire.v1.common_pb2 import Output
@@ -21,6 +26,7 @@ from tests.supervisor.peers import Peer
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
 
+T = TypeVar("T")
 TEXT, STREAMING, STATE = 1, 2, 64
 
 
@@ -146,15 +152,19 @@ async def test_a_long_past_is_read_off_the_loop(
 ) -> None:
     threads: set[str] = set()
 
-    def redact(text: str) -> str:
-        threads.add(threading.current_thread().name)
-        return text
+    def noted(work: Callable[..., T]) -> Callable[..., T]:
+        def run(*given: object) -> T:
+            threads.add(threading.current_thread().name)
+            return work(*given)
+
+        return run
 
     await world.ensure("hello")
     async with world.attached("hello") as early:
         await world.send("hello", "x" * 600_000)
         await early.until("turn_completed")
-    monkeypatch.setattr(world.supervisor.services, "redact", redact)
+    monkeypatch.setattr(attach, "recorded_of", noted(recorded_of))
+    monkeypatch.setattr(gateway_reads, "history_item", noted(history_item))
     async with world.attached("hello", after=0) as late:
         await late.until("turn_completed")
     request = gateway_pb2.GetHistoryRequest(session_id="hello")
