@@ -7,6 +7,7 @@ results are one group: no cut ever falls inside one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -130,7 +131,8 @@ class _Gauge:
         return self.tokens(self.static_characters + characters_of(messages))
 
     def tokens(self, characters: int) -> int:
-        return -int(-characters // self.characters_per_token)
+        # The ratio is a rounded quotient: what fitted exactly must not come out one above.
+        return math.ceil(characters / self.characters_per_token - 1e-6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,9 +244,9 @@ class _Planner:
             index -= 1
         return index
 
-    def _cut(self, history: tuple[Message, ...], at: int) -> _Cut:
+    def _cut(self, history: tuple[Message, ...], at: int, *, is_last_resort: bool = False) -> _Cut:
         """A cut there; one that would drop nothing but earlier notes is none."""
-        pinned = self._pinned(at)
+        pinned = self._pinned(at, is_last_resort=is_last_resort)
         dropped = self._dropped(at, frozenset(pinned))
         if not dropped:
             return _Cut(at=0, kept=history)
@@ -260,13 +262,13 @@ class _Planner:
             and not (isinstance(item, UserMessage) and item.input_id in pinned)
         )
 
-    def _pinned(self, at: int) -> tuple[InputId, ...]:
-        """Inputs before the cut that stay: the open turn's, and that of the first message kept."""
+    def _pinned(self, at: int, *, is_last_resort: bool) -> tuple[InputId, ...]:
+        """Inputs before the cut that stay: the open turn's, and that of the first answer kept."""
         turn = self._state.turn
         wanted = set(turn.input_ids) if turn else set[InputId]()
         before = [item for item in self._history[:at] if isinstance(item, UserMessage)]
-        is_inside_turn = at < len(self._history) and not isinstance(self._history[at], UserMessage)
-        if before and is_inside_turn:
+        is_inside_turn = isinstance(next(iter(self._history[at:]), None), AssistantMessage)
+        if before and is_inside_turn and not is_last_resort:
             wanted.add(before[-1].input_id)
         return tuple(item.input_id for item in before if item.input_id in wanted)
 
@@ -278,7 +280,7 @@ class _Planner:
         cut = _Cut(at=0, kept=self._history)
         for keep in range(max(1, self._tuning.keep_recent_tool_results), 0, -1):
             old = self._old_results(keep, len(self._history))
-            cut = self._cut(_cleared(self._history, old), at)
+            cut = self._cut(_cleared(self._history, old), at, is_last_resort=True)
             if self._gauge.of(cut.kept) <= self._window:
                 return self._plan(old, cut)
         if self._state.turn is not None:
@@ -306,17 +308,15 @@ class _Planner:
         )
 
     def _name(self, message: Message) -> str:
-        match message:
-            case UserMessage():
-                turn = self._state.turn
-                is_now = turn is not None and message.input_id in turn.input_ids
-                return sentences.THIS_MESSAGE if is_now else sentences.EARLIER_MESSAGE
-            case AssistantMessage():
-                return sentences.EARLIER_REPLY
-            case ToolMessage():
-                return sentences.tool_result(_tool_name(self._history, message.call_id))
-            case NoteMessage():
-                return sentences.EARLIER_NOTE
+        if isinstance(message, UserMessage):
+            turn = self._state.turn
+            is_now = turn is not None and message.input_id in turn.input_ids
+            return sentences.THIS_MESSAGE if is_now else sentences.EARLIER_MESSAGE
+        if isinstance(message, AssistantMessage):
+            return sentences.EARLIER_REPLY
+        if isinstance(message, ToolMessage):
+            return sentences.tool_result(_tool_names(self._history).get(message.call_id, "a tool"))
+        return sentences.EARLIER_NOTE
 
     # The answer
 
@@ -385,10 +385,10 @@ def _cleared(history: tuple[Message, ...], old: frozenset[CallId]) -> tuple[Mess
     )
 
 
-def _tool_name(history: tuple[Message, ...], call_id: CallId) -> str:
-    for item in history:
-        if isinstance(item, AssistantMessage):
-            for call in item.calls:
-                if call.call_id == call_id:
-                    return call.name
-    return "?"
+def _tool_names(history: tuple[Message, ...]) -> dict[CallId, str]:
+    return {
+        call.call_id: call.name
+        for item in history
+        if isinstance(item, AssistantMessage)
+        for call in item.calls
+    }
