@@ -30,7 +30,6 @@
     ├── InputIncompatibleError   input_incompatible
     ├── InterruptedByStopError   interrupted
     ├── DeliveryUnconfirmedError delivery_unconfirmed
-    ├── UnsupportedError         unsupported
     └── InternalError            internal
 
 A sentence is written for the person who reads it: no exception text, no path of ours unless the
@@ -75,7 +74,6 @@ class ErrorCode(StrEnum):
     INPUT_INCOMPATIBLE = "input_incompatible"
     INTERRUPTED = "interrupted"
     DELIVERY_UNCONFIRMED = "delivery_unconfirmed"
-    UNSUPPORTED = "unsupported"
     INTERNAL = "internal"
 
 
@@ -325,13 +323,6 @@ class DeliveryUnconfirmedError(NetclawError):
 
     code = ErrorCode.DELIVERY_UNCONFIRMED
     default_fix = "Look it up with `netclaw ledger ID` before sending it again."
-
-
-class UnsupportedError(NetclawError):
-    """This version of netclaw cannot do it (yet); nothing was changed."""
-
-    code = ErrorCode.UNSUPPORTED
-    default_fix = "Update netclaw, or do without."
 
 
 class InternalError(NetclawError):

@@ -1,8 +1,9 @@
 """The session log: one file, one writer thread, never in the way of a turn.
 
 Lines are collected on the event loop and written by a thread that exists only once there is
-something to write. A write that fails is counted and tried no further: the log is an account of
-the session, not its memory, so it can never fail a turn.
+something to write. What a failing write loses is counted and not tried again: the log is an
+account of the session, not its memory, so it can never fail a turn. The next write that succeeds
+says how much is missing in front of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +41,9 @@ class SessionLog:
         self._thread: threading.Thread | None = None
         self._descriptor = -1
         self.dropped = 0
-        """Lines lost to a disk that does not answer or refuses."""
+        """Entries lost to a disk that does not answer or refuses."""
+        self._told = 0
+        """How many of them the file admits to."""
 
     def write(self, render: Render) -> None:
         """Queue lines; `render` runs in the writer thread, where hashing long texts is harmless."""
@@ -69,11 +73,14 @@ class SessionLog:
             self._is_closing.wait(GATHER_S)
             self._has_some.clear()
             self._write_waiting()
+        # What came between the last look and the wish to close.
+        self._write_waiting()
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
     def _write_waiting(self) -> None:
-        lines: list[str] = []
+        lost = self.dropped
+        lines = [lost_line(lost - self._told)] if lost > self._told else []
         while self._waiting:
             render = self._waiting.popleft()
             try:
@@ -89,7 +96,16 @@ class SessionLog:
                 self._descriptor = os.open(self._path, _FLAGS, 0o600)
             write_whole(self._descriptor, text.encode("utf-8", "replace"))
         except OSError:
-            self.dropped += len(lines)
+            self.dropped += len(lines) - (lost > self._told)
+        else:
+            self._told = lost
+
+
+def lost_line(count: int) -> str:
+    """Says in the log that so many of its entries are missing at this place."""
+    return note_line(
+        time.time_ns() // 1_000_000, "warning", f"{count} entries of this log were lost"
+    )
 
 
 def write_whole(descriptor: int, data: bytes) -> None:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from netclaw import __version__
-from netclaw.core.errors import ErrorCategory, StorageReadOnlyError, UnsupportedError
+from netclaw.core.errors import ErrorCategory, InvalidArgumentError, StorageReadOnlyError
 from netclaw.core.ids import SessionId, TurnId, parse_session_id
-from netclaw.core.session import commands
 from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.supervisor.admissions import Admissions
@@ -41,8 +40,6 @@ from netclaw.wire.v1.session_host_pb2 import HostCommand
 _log = logging.getLogger(__name__)
 
 JOURNAL_PAGE = 500
-CAN_COMPACT = hasattr(commands, "Compact")
-"""Whether the session rules know compaction on request."""
 RESET_SENTENCE = "The session was reset before this message was answered."
 DELETED_SENTENCE = "The session was deleted before this message was answered."
 RESTART_PATIENCE_S = 15.0
@@ -140,18 +137,10 @@ class Admin:
             await asyncio.to_thread(self._discard, Path(storage.root))
         return session_row(record, None)
 
-    async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:
-        """Ask a session to shorten its history now."""
-        slot = await self._slot(request)
-        if not CAN_COMPACT:
-            raise UnsupportedError("This version of netclaw does not compact on request.")
-        if slot.live is None:
-            self._router.warm((slot.session_id,))
-        async with asyncio.timeout(RESTART_PATIENCE_S):
-            await slot.until_state(SlotState.LIVE)
-        if slot.live is not None:
-            slot.live.command(HostCommand(kind="compact", actor=caller.name))
-        return await self._row(slot)
+    async def compact_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
+        """Refuse: the session rules know no compaction on request."""
+        await self._slot(request)
+        raise InvalidArgumentError("This version of netclaw does not compact on request.")
 
     async def read_journal(
         self, request: pb.ReadJournalRequest, _caller: Caller, stream: RpcStream

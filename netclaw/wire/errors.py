@@ -26,7 +26,6 @@ from netclaw.core.errors import (
     RateLimitedError,
     TooLargeError,
     UnauthenticatedError,
-    UnsupportedError,
 )
 
 ERROR_DOMAIN = "netclaw"
@@ -63,7 +62,6 @@ STATUS_OF: dict[ErrorCode, grpc.StatusCode] = {
     ErrorCode.INPUT_INCOMPATIBLE: grpc.StatusCode.INVALID_ARGUMENT,
     ErrorCode.INTERRUPTED: grpc.StatusCode.CANCELLED,
     ErrorCode.DELIVERY_UNCONFIRMED: grpc.StatusCode.UNKNOWN,
-    ErrorCode.UNSUPPORTED: grpc.StatusCode.UNIMPLEMENTED,
     ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 """The gRPC status of every stable code."""
@@ -169,7 +167,7 @@ _PLAIN: dict[grpc.StatusCode, type[NetclawError]] = {
     grpc.StatusCode.NOT_FOUND: NotFoundError,
     grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: TooLargeError,
-    grpc.StatusCode.UNIMPLEMENTED: UnsupportedError,
+    grpc.StatusCode.UNIMPLEMENTED: InvalidArgumentError,
 }
 """What gRPC itself refuses before a handler of ours ran."""
 

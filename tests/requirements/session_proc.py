@@ -195,4 +195,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "ADR 0025",
         "Live, replayed and listed, a text and a call's arguments are shown the same.",
     ),
+    Requirement(
+        "session_proc.log-lost",
+        "S0 Storage on disk",
+        "A session log that lost entries says how many once it can be written again.",
+    ),
 )

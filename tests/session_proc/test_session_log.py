@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,28 @@ def test_the_log_is_private_and_written_in_order(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert log.dropped == 0
+
+
+@pytest.mark.requirement("session_proc.log-lost")
+@pytest.mark.parametrize("is_more_said", [True, False])
+def test_a_log_says_what_it_lost_once_it_can_be_written(
+    tmp_path: Path, *, is_more_said: bool
+) -> None:
+    path = tmp_path / "logs" / "session.log"
+    path.parent.write_text("in the way")
+    log = SessionLog(str(path))
+    for _ in range(3):
+        log.write(lambda: "lost\n")
+    deadline = time.monotonic() + 10
+    while log.dropped < 3 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    path.parent.unlink()
+    if is_more_said:
+        log.write(lambda: "kept\n")
+    log.close(5.0)
+    kept = "kept\n" if is_more_said else ""
+    assert re.fullmatch(rf"\S+Z Warning: 3 entries of this log were lost\n{kept}", path.read_text())
+    assert log.dropped == 3
 
 
 def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from netclaw.core.errors import (
     InvalidArgumentError,
     NotFoundError,
     TooLargeError,
-    UnsupportedError,
 )
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import SessionId
@@ -126,10 +125,11 @@ async def test_the_journal_is_read_as_stored_from_a_seq_on(world: InProcess) -> 
     assert isinstance(recorded_of(rows[0]).event, InputAdmitted)
 
 
-async def test_compaction_on_request_is_honestly_unsupported(world: InProcess) -> None:
+async def test_compaction_on_request_is_honestly_refused(world: InProcess) -> None:
     await world.ensure("hello")
     error = await refused(world.admin_call("CompactSession", "hello"))
-    assert isinstance(error, UnsupportedError)
+    assert isinstance(error, InvalidArgumentError)
+    assert "does not compact" in error.sentence
 
 
 async def inject(world: InProcess, session_id: str, **sender: str) -> InputAdmitted:
