@@ -87,7 +87,7 @@ def test_failing_duplicates_of_one_round_count_once_with_the_heaviest() -> None:
 
 @pytest.mark.requirement("guard.refusal-is-nothing")
 def test_a_refusal_neither_adds_to_the_failures_nor_clears_them() -> None:
-    turn = suspected(failing("t")).play(failing("u"))
+    turn = Rounds().play(failing("t")).play(failing("t")).play(failing("u"))
     assert turn.score == 3
     for _ in range(5):
         assert turn.play(failing("t")).note == ""
