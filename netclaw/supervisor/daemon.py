@@ -136,6 +136,7 @@ class Supervisor:
         self.admin = Admin(self.services, self.router, admissions, self.gateway, self)
         self.tokens = TokenBook()
         self._servers = Servers(home.socket, parts.guard.host_socket)
+        parts.local_model.when_changed(self._apply_settings)
         self._liveness = Liveness(
             self.router.live_sessions,
             lambda: self.services.settings.current.session.limits,
@@ -263,9 +264,13 @@ class Supervisor:
         if needs_restart:
             self.wish(Wish.RESTART)
         else:
-            self.services.settings.current = self._parts.local_model.apply(settings_of(config))
+            self._apply_settings()
             self._parts.on_new_config(config)
         return ReloadOutcome(is_changed=True, is_restarting=needs_restart)
+
+    def _apply_settings(self) -> None:
+        """New sessions run by the configuration and the local model as they are now."""
+        self.services.settings.current = self._parts.local_model.apply(settings_of(self._config))
 
     # Start-up -----------------------------------------------------------------------------
 

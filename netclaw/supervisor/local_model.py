@@ -12,20 +12,36 @@ import contextlib
 import logging
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from netclaw.core.errors import NoModelError
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.linux.pidfd import WatchedProcess
-from netclaw.models.local import LocalServer, at_endpoint
+from netclaw.models.local import ENGINE, LocalServer, at_endpoint
+from netclaw.models.local_server import ServerExit
 from netclaw.supervisor.settings import Settings
 from netclaw.supervisor.spawn.exec_start import start_program
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
+from netclaw.supervisor.spawn.relapses import Relapses
 
 _log = logging.getLogger(__name__)
 
-RESTART_BACKOFF_S = (0.0, 1.0, 5.0, 30.0)
+
+def _unusable(server: LocalServer, status: int) -> NoModelError | None:
+    """Why it makes no sense to start the server again, if it does not."""
+    if status == ServerExit.UNUSABLE_MODEL:
+        return NoModelError(
+            f"The file {server.model_file} cannot be served as a local model.",
+            fix="Name a GGUF model; logs/local-model.log has the engine's reasons. Then restart.",
+        )
+    if status == ServerExit.NO_ENGINE:
+        return NoModelError(
+            "The engine for local models cannot be loaded.",
+            fix=f"Install the package {ENGINE} into netclaw's Python environment, then restart.",
+        )
+    return None
 
 
 class LocalModelKeeper:
@@ -38,6 +54,8 @@ class LocalModelKeeper:
         self._spawner = spawner
         self._output = output
         self._process: WatchedProcess | None = None
+        self.on_unusable: Callable[[NoModelError], None] = lambda _: None
+        """Told once, when the server ended for a reason that another start cannot mend."""
         self._keeper = asyncio.create_task(self._keep())
         self._keeper.add_done_callback(_report)
 
@@ -76,15 +94,19 @@ class LocalModelKeeper:
         return at_endpoint(model, self.endpoint)
 
     async def _keep(self) -> None:
-        losses = 0
+        relapses = Relapses()
         while True:
             self._server.port_file.unlink(missing_ok=True)
             argv = self._server.argv(parent_pid=os.getpid())
+            relapses.begin()
             self._process = WatchedProcess(start_program(argv, output=str(self._output)))
             self._spawner.recognise(self._process)
             status = await self._process.wait()
-            delay_s = RESTART_BACKOFF_S[min(losses, len(RESTART_BACKOFF_S) - 1)]
-            losses += 1
+            unusable = _unusable(self._server, status)
+            if unusable is not None:
+                self.on_unusable(unusable)
+                return
+            delay_s = relapses.delay_s()
             _log.warning("the local model ended with status %d; again in %gs", status, delay_s)
             await asyncio.sleep(delay_s)
 
@@ -122,6 +144,18 @@ class LocalModel:
     def __init__(self, keeper: LocalModelKeeper | None, fault: str = "") -> None:
         self._keeper = keeper
         self._fault = fault
+        self._on_change: Callable[[], None] = lambda: None
+        if keeper is not None:
+            keeper.on_unusable = self._degrade
+
+    def when_changed(self, action: Callable[[], None]) -> None:
+        """Call `action` when what `apply` does is different from now on."""
+        self._on_change = action
+
+    def _degrade(self, error: NoModelError) -> None:
+        _log.error("the local model cannot be served: %s", error.sentence)
+        self._fault = f"{error.sentence} {error.fix}"
+        self._on_change()
 
     @classmethod
     def start(cls, settings: SessionSettings, home: Path, spawner: LocalSpawner) -> LocalModel:

@@ -1,6 +1,8 @@
 """Takes files from clients into a session's staging folder, in pieces and within limits.
 
 What lies there is untrusted and not yet part of anything: a message names it by its upload id.
+What no message named within a day, and what a killed daemon left half written, goes with the next
+upload to that session; all together has a limit.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import contextlib
 import errno
 import json
 import os
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +35,10 @@ from netclaw.wire.v1.gateway_pb2 import UploadChunk
 
 CHUNK_LIMIT = 1024 * 1024
 FILE_LIMIT = 100 * 1024 * 1024
+SESSION_LIMIT = 1024 * 1024 * 1024
+"""What the uploads of one session may hold together."""
+UNNAMED_LIMIT_S = 24 * 3600.0
+"""How long an upload waits for the message that names it."""
 MEDIA_PER_MESSAGE = 20
 DEFAULT_TYPE = "application/octet-stream"
 _ID_LENGTH = 16
@@ -38,6 +46,9 @@ _ID_LENGTH = 16
 
 class Uploads:
     """The staging folders of all sessions."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[Path, _Folder] = {}
 
     async def receive(
         self, storage: SessionStorage, first: UploadChunk, stream: RpcStream
@@ -49,9 +60,11 @@ class Uploads:
         name = check_short_text(Path(first.name).name, "file name") or "file"
         media_type = check_short_text(first.media_type, "media type") or DEFAULT_TYPE
         upload_id = new_id()
-        place = Path(storage.staging) / upload_id
+        staging = Path(storage.staging)
+        place = staging / upload_id
+        folder = await self._enter(staging)
         try:
-            size = await self._write(place, first, stream)
+            size = await self._write(place, first, stream, folder)
             facts = json.dumps({"name": name, "media_type": media_type})
             await asyncio.to_thread(_facts_of(place).write_text, facts, encoding="utf-8")
             # A sender that went away looks at first like one that has sent all.
@@ -62,6 +75,8 @@ class Uploads:
         except BaseException:
             _remove(place)
             raise
+        finally:
+            self._leave(staging, folder)
         return MediaRef(upload_id=upload_id, media_type=media_type, size_bytes=size, name=name)
 
     async def find(
@@ -75,19 +90,85 @@ class Uploads:
             lambda: tuple(_look_up(Path(storage.staging), media.upload_id) for media in named)
         )
 
-    async def _write(self, place: Path, first: UploadChunk, stream: RpcStream) -> int:
+    async def _enter(self, staging: Path) -> _Folder:
+        """Know what the folder holds while anything is uploaded to it; tidy it before."""
+        folder = self._under_way.get(staging)
+        if folder is None:
+            folder = self._under_way[staging] = _Folder()
+        folder.uploads += 1
+        try:
+            async with folder.lock:
+                if folder.used is None:
+                    folder.used = await asyncio.to_thread(_tidy, staging, time.time())
+        except BaseException:
+            self._leave(staging, folder)
+            raise
+        return folder
+
+    def _leave(self, staging: Path, folder: _Folder) -> None:
+        folder.uploads -= 1
+        if not folder.uploads:
+            self._under_way.pop(staging, None)
+
+    async def _write(
+        self, place: Path, first: UploadChunk, stream: RpcStream, folder: _Folder
+    ) -> int:
         file = await asyncio.to_thread(_create, place)
         size = 0
         try:
             chunk: UploadChunk | None = first
             while chunk is not None:
                 size += len(chunk.data)
+                folder.take(len(chunk.data))
                 _check_sizes(len(chunk.data), size)
                 await asyncio.to_thread(file.write, chunk.data)
                 chunk = await stream.read()
+        except BaseException:
+            folder.give_back(size)
+            raise
         finally:
             file.close()
         return size
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A staging folder while something is uploaded to it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    used: int | None = None
+    """Bytes in it; None until it was looked at."""
+    uploads: int = 0
+
+    def take(self, size: int) -> None:
+        """Count what is about to be written; raises `TooLargeError`."""
+        self.used = (self.used or 0) + size
+        if self.used > SESSION_LIMIT:
+            raise TooLargeError(
+                f"The uploads of a session have at most {SESSION_LIMIT} bytes together.",
+                fix="Start another session, or delete this one with `netclaw sessions delete`.",
+            )
+
+    def give_back(self, size: int) -> None:
+        """What was written is removed again."""
+        self.used = (self.used or 0) - size
+
+
+def _tidy(staging: Path, now_s: float) -> int:
+    """Remove what nobody will ever name; answers the bytes that are left."""
+    used = 0
+    for place in sorted(staging.iterdir()) if staging.is_dir() else ():
+        if place.suffix:
+            continue
+        status = place.lstat()
+        is_whole = _facts_of(place).exists()
+        is_named = _mark_of(place).exists()
+        is_old = now_s - status.st_mtime > UNNAMED_LIMIT_S
+        if is_whole and (is_named or not is_old):
+            used += status.st_size
+        else:
+            _remove(place)
+    return used
 
 
 def _check_sizes(chunk: int, total: int) -> None:
@@ -110,13 +191,18 @@ def _private_folder(folder: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    for path in (place, _facts_of(place)):
+    for path in (place, _facts_of(place), _mark_of(place)):
         with contextlib.suppress(OSError):
             path.unlink()
 
 
 def _facts_of(place: Path) -> Path:
     return place.with_suffix(".json")
+
+
+def _mark_of(place: Path) -> Path:
+    """The file that says that a message named the upload."""
+    return place.with_suffix(".named")
 
 
 def _look_up(staging: Path, upload_id: str) -> MediaRef:
@@ -130,6 +216,8 @@ def _look_up(staging: Path, upload_id: str) -> MediaRef:
         raise NotFoundError(
             f"There is no upload {upload_id} in this session.", fix="Upload the file again."
         ) from None
+    with contextlib.suppress(OSError):
+        _mark_of(place).touch(mode=0o600)
     return MediaRef(
         upload_id=upload_id, media_type=facts["media_type"], size_bytes=size, name=facts["name"]
     )

@@ -253,4 +253,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Streams",
         "A reply is closed, tried again at a time, or given up, by the adapter that claimed it.",
     ),
+    Requirement(
+        "supervisor.local-model",
+        "decision 75",
+        "A local model that cannot be served degrades the daemon with its reason.",
+    ),
+    Requirement(
+        "supervisor.relapses",
+        "architecture, Processes",
+        "A helper that dies is started again ever later; after a healthy minute it starts anew.",
+    ),
 )

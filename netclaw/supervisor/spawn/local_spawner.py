@@ -17,6 +17,7 @@ from netclaw.linux.pidfd import WatchedProcess, children_of_self
 from netclaw.linux.prctl import STACK_DUMP_SIGNAL, become_subreaper
 from netclaw.ports.spawner import Bootstrap, SessionProcess
 from netclaw.supervisor.spawn.exec_start import start_session
+from netclaw.supervisor.spawn.relapses import Relapses
 from netclaw.supervisor.spawn.zygote_client import ZygoteClient, ZygoteLostError
 
 _log = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ SESSION_MODULE = "netclaw.session_proc"
 SESSION_ENTRY = "netclaw.session_proc.main:run_session"
 SESSION_WARM = "netclaw.session_proc.main:warm"
 ZOMBIE_SWEEP_S = 0.05
-ZYGOTE_RESTART_BACKOFF_S = (0.0, 1.0, 5.0, 30.0)
 
 
 class SpawnedSession(WatchedProcess):
@@ -166,18 +166,18 @@ class LocalSpawner:
 
     async def _keep_zygote(self, zygote: ZygoteClient) -> None:
         """Replace the zygote whenever it dies, ever more slowly; sessions start by exec between."""
-        losses = 0
+        relapses = Relapses()
         while True:
             status = await zygote.process.wait()
             if self._zygote is zygote:
                 self._zygote = None
             zygote.close()
-            delay_s = ZYGOTE_RESTART_BACKOFF_S[min(losses, len(ZYGOTE_RESTART_BACKOFF_S) - 1)]
-            losses += 1
+            delay_s = relapses.delay_s()
             _log.warning("the zygote ended with status %d; next one in %gs", status, delay_s)
             await asyncio.sleep(delay_s)
             async with self._lock:
                 zygote = self._start_zygote()
+                relapses.begin()
 
 
 def _report_keeper(task: asyncio.Task[None]) -> None:
