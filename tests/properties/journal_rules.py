@@ -103,6 +103,8 @@ class JournalRules:
         call_id = event.result.call_id
         assert call_id in turn.asked
         assert call_id not in self.results, "a call has two results"
+        is_refusal = event.result.receipt.remediation == "BreakToolCycle"
+        assert not (is_refusal and call_id in self.launched), "a refused call was launched"
         self.results[call_id] = event.result.receipt.category
 
     def _TurnRecorded(self, event: ev.TurnRecorded) -> None:

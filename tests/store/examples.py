@@ -31,6 +31,13 @@ from netclaw.core.messages import (
     UserMessage,
 )
 from netclaw.core.session import events
+from netclaw.core.session.loop_guard_state import (
+    BatchEvidence,
+    Cycle,
+    FailureTally,
+    GuardState,
+    Sighting,
+)
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
 from netclaw.core.tool_call import (
     FileActivity,
@@ -204,6 +211,15 @@ STATE = SessionState(
         has_launched=True,
         has_text_out=True,
         joined_since_round=(OTHER_INPUT,),
+        guard=GuardState(
+            sightings=(
+                Sighting(identity="a" * 16, outcome="b" * 16),
+                Sighting(identity="c" * 16, outcome="d" * 16, is_suspect=True, refusals=2),
+            ),
+            recent=(BatchEvidence(key="e" * 16, outcome="f" * 16),),
+            cycles=(Cycle(keys=("0" * 16, "1" * 16), refusals=3),),
+            failures=(FailureTally(category=OutcomeCategory.ACCESS_DENIED, score=4),),
+        ),
         usage=USAGE,
         crashes=1,
         is_person_told_of_stop=True,

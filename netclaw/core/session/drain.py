@@ -9,10 +9,10 @@ from netclaw.core.session.commands import Drain, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelModel, CancelTimer, CancelTool, StartTimer
 from netclaw.core.session.events import DrainStopped
-from netclaw.core.session.evolve_steps import UNREAL
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import CallState, DrainState, OpenTurn, SessionState
+from netclaw.core.tool_call import UNREAL
 
 MODEL_WAIT_S = 2.0
 """A model call that a restart can simply repeat gets this long to end by itself."""

@@ -7,10 +7,11 @@ history; a request never sends it back (see `request`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from netclaw.core.ids import CallId, InputId
 from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from netclaw.core.session import sentences
+from netclaw.core.session import loop_guard, sentences
 from netclaw.core.session.events import (
     InputJoined,
     Recorded,
@@ -20,7 +21,8 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
-from netclaw.core.session.state import BufferedInput, CallState, SessionState
+from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.tool_call import ToolResult
 
 
 def of_started(state: SessionState, recorded: Recorded, event: TurnStarted) -> tuple[Message, ...]:
@@ -44,17 +46,21 @@ def of_round(state: SessionState, recorded: Recorded, event: RoundRecorded) -> t
 def of_result(
     state: SessionState, recorded: Recorded, event: ToolResultRecorded
 ) -> tuple[Message, ...]:
-    """The result of a call of the open batch; a second result of one call is not history."""
-    if find_open(state, event.result.call_id) is None:
+    """The result of a call of the open batch; a second result of one call is not history.
+
+    Behind the last result of a batch follows what the loop guard has to say about failures: a
+    message of its own, so that results stay what the tools gave.
+    """
+    turn = state.turn
+    if turn is None or find_open(state, event.result.call_id) is None:
         return ()
-    return (
-        ToolMessage(
-            call_id=event.result.call_id,
-            text=event.result.text,
-            at=recorded.at,
-            turn_id=event.turn_id,
-        ),
+    at, turn_id = recorded.at, event.turn_id
+    result = ToolMessage(
+        call_id=event.result.call_id, text=event.result.text, at=at, turn_id=turn_id
     )
+    batch = with_result(turn, event.result)
+    note = loop_guard.failure_note(turn.guard, batch) if is_complete(batch) else ""
+    return (result, NoteMessage(text=note, at=at, turn_id=turn_id)) if note else (result,)
 
 
 def of_recorded(
@@ -95,6 +101,19 @@ def find_open(state: SessionState, call_id: CallId) -> CallState | None:
         if call.call.call_id == call_id and call.result is None:
             return call
     return None
+
+
+def with_result(turn: OpenTurn, result: ToolResult) -> tuple[CallState, ...]:
+    """The turn's batch once this result is recorded."""
+    return tuple(
+        replace(item, result=result) if item.call.call_id == result.call_id else item
+        for item in turn.batch
+    )
+
+
+def is_complete(batch: tuple[CallState, ...]) -> bool:
+    """Whether every call of the batch has its result."""
+    return all(item.result is not None for item in batch)
 
 
 def without_inputs(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.session import loop_guard
 from netclaw.core.session.compaction import shortened
 from netclaw.core.session.events import (
     AnswerAdmitted,
@@ -30,15 +31,17 @@ from netclaw.core.session.events import (
     TurnStarted,
     WorkingDirectorySet,
 )
-from netclaw.core.session.evolve_messages import find_open, without_inputs
+from netclaw.core.session.evolve_messages import (
+    find_open,
+    is_complete,
+    with_result,
+    without_inputs,
+)
+from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
-from netclaw.core.tool_call import OutcomeCategory
 
 RECENT_SOURCE_IDS = 256
 """How many source message ids the state remembers; the store remembers all of them."""
-
-UNREAL = frozenset({OutcomeCategory.INTERRUPTED, OutcomeCategory.CANCELLED})
-"""Categories of a launched call whose effect nobody can vouch for."""
 
 
 def session_created(state: SessionState, recorded: Recorded, event: SessionCreated) -> SessionState:
@@ -115,11 +118,15 @@ def turn_started(state: SessionState, recorded: Recorded, event: TurnStarted) ->
 
 
 def input_joined(state: SessionState, recorded: Recorded, event: InputJoined) -> SessionState:
-    """More inputs are the open turn's, on trial until the next recorded round."""
+    """More inputs are the open turn's, on trial until the next recorded round.
+
+    A person's word is a new start for the loop guard too (S0 "Loop guard").
+    """
     turn = _open(state, event.turn_id)
     if turn is None:
         return state
     taken, left = _split(state.buffered, event.input_ids)
+    is_person = any(item.admitted.authority.requester.principal.is_person for item in taken)
     return replace(
         state,
         buffered=left,
@@ -128,6 +135,7 @@ def input_joined(state: SessionState, recorded: Recorded, event: InputJoined) ->
             turn,
             input_ids=turn.input_ids + event.input_ids,
             joined_since_round=turn.joined_since_round + event.input_ids,
+            guard=GuardState() if is_person else turn.guard,
         ),
         last_activity_at=recorded.at,
     )
@@ -192,13 +200,11 @@ def tool_result_recorded(
     turn = _open(state, event.turn_id)
     if turn is None or find_open(state, event.result.call_id) is None:
         return state
-    batch = tuple(
-        replace(item, result=event.result) if item.call.call_id == event.result.call_id else item
-        for item in turn.batch
-    )
+    batch = with_result(turn, event.result)
+    guard = loop_guard.observe(turn.guard, batch) if is_complete(batch) else turn.guard
     return replace(
         state,
-        turn=replace(turn, batch=batch),
+        turn=replace(turn, batch=batch, guard=guard),
         answers=_answers_left(state, frozenset({event.result.call_id})),
         last_activity_at=recorded.at,
     )

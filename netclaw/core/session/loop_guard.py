@@ -13,7 +13,7 @@ whose outcomes change in a cycle.
 *Failures.* Failed calls of any tools add to a score until a batch holds a success. At 4 and 6 the
 model is told, at 8 its next response that asks for tools ends the turn.
 
-A refusal is no outcome, no success and no failure. ADR 0023 holds what the seeds leave open.
+A refusal is no outcome, no success and no failure. ADR 0026 holds what the seeds leave open.
 """
 
 from __future__ import annotations

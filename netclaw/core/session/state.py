@@ -13,6 +13,7 @@ from netclaw.core.context.token_estimate import TokenMeter
 from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
+from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import ToolCall, ToolResult
@@ -53,6 +54,8 @@ class OpenTurn:
     """Text may have reached a person (OutputStarted, or a released preamble)."""
     joined_since_round: tuple[InputId, ...] = ()
     """Joined after the last RoundRecorded: these return to the buffer at a heal."""
+    guard: GuardState = field(default_factory=GuardState)
+    """What the loop guard has seen up to the last batch that is complete."""
     usage: Usage = field(default_factory=Usage)
     crashes: int = 0
     is_person_told_of_stop: bool = False

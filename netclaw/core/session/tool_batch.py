@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from netclaw.core.ids import CallId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import drain, sentences, turn, turn_join
+from netclaw.core.session import drain, loop_guard, sentences, turn, turn_join
 from netclaw.core.session.commands import FinishRound, FinishTool
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import RunTool
@@ -30,15 +30,30 @@ SHOWS_TEXT = OutputFilter.TEXT | OutputFilter.TEXT_STREAMING
 
 
 def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
-    """Record the round and launch its calls in one append.
+    """Record the round and launch its calls in one append, unless the loop guard ends the turn.
 
     While draining nothing is launched: the calls wait for the next start, and the preamble stays
     unreleased so that the turn can go on then.
     """
-    is_draining = draft.runtime.drain is not None
-    has_text = bool(command.text.strip())
-    is_seen = has_text and not is_draining and bool(draft.runtime.interest & SHOWS_TEXT)
-    calls = tuple(
+    calls = _named(draft, command)
+    verdict = loop_guard.judge(open_turn.guard, calls)
+    if verdict.ending is not None:
+        person = turn_join.preemptor(draft.state)
+        turn.end_by_guard(draft, open_turn, command, verdict.ending, first=person)
+        return
+    _record_round(draft, open_turn, command, calls)
+    refused = {result.call_id: result for result in verdict.refusals}
+    for call in calls:
+        result = refused.get(call.call_id) or _fault_of(call)
+        if result is not None:
+            draft.say(_call_output(draft, open_turn, call))
+            record_result(draft, open_turn, result, name=call.name)
+    launch(draft)
+
+
+def _named(draft: Draft, command: FinishRound) -> tuple[ToolCall, ...]:
+    """The calls of a response under ids of our own."""
+    return tuple(
         ToolCall(
             call_id=CallId(draft.make_id()),
             provider_call_id=storable(call.provider_call_id),
@@ -48,6 +63,14 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
         )
         for call in command.calls
     )
+
+
+def _record_round(
+    draft: Draft, open_turn: OpenTurn, command: FinishRound, calls: tuple[ToolCall, ...]
+) -> None:
+    is_draining = draft.runtime.drain is not None
+    has_text = bool(command.text.strip())
+    is_seen = has_text and not is_draining and bool(draft.runtime.interest & SHOWS_TEXT)
     message = AssistantMessage(
         text=command.text if has_text else "",
         at=draft.now_ms,
@@ -70,8 +93,6 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
     if is_seen:
         draft.say(TextOutput(turn_id=open_turn.turn_id, text=command.text, round=open_turn.rounds))
     draft.say(turn.usage_output(draft, open_turn.turn_id, open_turn.usage.plus(usage)))
-    _refuse_faulty(draft, open_turn, calls)
-    launch(draft)
 
 
 def launch(draft: Draft) -> None:
@@ -160,16 +181,15 @@ def _start(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> No
         )
 
 
-def _refuse_faulty(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> None:
-    for call in calls:
-        if call.argument_fault is not None:
-            draft.say(_call_output(draft, open_turn, call))
-            result = ToolResult(
-                call_id=call.call_id,
-                text=sentences.bad_arguments(call.argument_fault),
-                receipt=ToolReceipt(category=OutcomeCategory.INVALID_INPUT),
-            )
-            record_result(draft, open_turn, result, name=call.name)
+def _fault_of(call: ToolCall) -> ToolResult | None:
+    """The result of a call whose arguments cannot be used."""
+    if call.argument_fault is None:
+        return None
+    return ToolResult(
+        call_id=call.call_id,
+        text=sentences.bad_arguments(call.argument_fault),
+        receipt=ToolReceipt(category=OutcomeCategory.INVALID_INPUT),
+    )
 
 
 def _call_output(draft: Draft, open_turn: OpenTurn, call: ToolCall) -> ToolCallOutput:

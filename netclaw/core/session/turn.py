@@ -10,7 +10,9 @@ from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import passivation, replies, sentences
 from netclaw.core.session.commands import FinishRound
 from netclaw.core.session.draft import Draft
+from netclaw.core.session.effects import Log
 from netclaw.core.session.events import TurnFailed, TurnOutcome, TurnRecorded, TurnStarted
+from netclaw.core.session.loop_guard import GuardEnding
 from netclaw.core.session.outputs import (
     ErrorOutput,
     TextOutput,
@@ -21,6 +23,11 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import BufferedInput, OpenTurn
 
 REFERENCE_LENGTH = 8
+
+_GUARD_NOTES = {
+    GuardEnding.REPEATS: sentences.NOTE_REPEATED,
+    GuardEnding.FAILURES: sentences.NOTE_FAILING,
+}
 
 
 def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
@@ -45,27 +52,30 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
 
 def complete(draft: Draft, turn: OpenTurn, command: FinishRound) -> None:
     """Record the model's answer as the end of the turn."""
-    usage = draft.runtime.spent.plus(command.usage)
-    message = AssistantMessage(
-        text=command.text,
-        at=draft.now_ms,
-        turn_id=turn.turn_id,
-        thinking=command.thinking,
-    )
     draft.say(TextOutput(turn_id=turn.turn_id, text=command.text, round=turn.rounds))
-    _record_end(
-        draft,
-        turn,
-        TurnRecorded(
-            turn_id=turn.turn_id,
-            message=message,
-            outcome=TurnOutcome.COMPLETED,
-            usage=turn.usage.plus(usage),
-            model=command.model,
-            input_ids=turn.input_ids,
-            context_tokens=command.usage.input_tokens,
-        ),
-    )
+    _record_end(draft, turn, _last_reply(draft, turn, command))
+
+
+def end_by_guard(
+    draft: Draft,
+    turn: OpenTurn,
+    command: FinishRound,
+    ending: GuardEnding,
+    *,
+    first: BufferedInput | None,
+) -> None:
+    """End the turn quietly with whatever text the model gave (S0 "Loop guard").
+
+    No error is shown, and the calls of the reply are neither run nor history. `first` is the
+    person that would have ended an automated turn at its next boundary.
+    """
+    text = command.text if command.text.strip() else ""
+    event = _last_reply(draft, turn, replace(command, text=text))
+    draft.perform(Log(level="info", text=f"turn ended by the loop guard: {ending.value}"))
+    if text:
+        draft.say(TextOutput(turn_id=turn.turn_id, text=text, round=turn.rounds))
+    event = replace(event, outcome=TurnOutcome.GUARD_ENDED, note=_GUARD_NOTES[ending])
+    _record_end(draft, turn, event, first=first)
 
 
 def stop(draft: Draft, turn: OpenTurn) -> None:
@@ -146,6 +156,24 @@ def _unfinished(draft: Draft, turn: OpenTurn, note: str) -> TurnRecorded:
         model="",
         input_ids=turn.input_ids,
         note=note,
+    )
+
+
+def _last_reply(draft: Draft, turn: OpenTurn, command: FinishRound) -> TurnRecorded:
+    usage = draft.runtime.spent.plus(command.usage)
+    return TurnRecorded(
+        turn_id=turn.turn_id,
+        message=AssistantMessage(
+            text=command.text,
+            at=draft.now_ms,
+            turn_id=turn.turn_id,
+            thinking=command.thinking,
+        ),
+        outcome=TurnOutcome.COMPLETED,
+        usage=turn.usage.plus(usage),
+        model=command.model,
+        input_ids=turn.input_ids,
+        context_tokens=command.usage.input_tokens,
     )
 
 
