@@ -6,9 +6,10 @@ reach the state through evolve, and `Advance` then asks what follows from them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken
 from netclaw.core.messages import Usage
@@ -66,6 +67,7 @@ class FinishRound:
     model: str
     are_tools_offered: bool = True
     """Whether the request showed any tool; calls to none are the model's fault."""
+    request_size: RequestSize = field(default_factory=RequestSize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,29 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compact:
+    """Somebody wants the history shortened now, or after the turn that runs."""
+
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishNotes:
+    """The notes call of a compaction ended; empty when none were wanted or none were written."""
+
+    token: DispatchToken
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailNotes:
+    """No model could make the notes in time; `sentence` is fit to show."""
+
+    token: DispatchToken
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passivate:
     """End the process if nothing runs (idle, operator, or to make room)."""
 
@@ -154,6 +179,9 @@ SessionCommand = (
     | LookAgain
     | StopTurn
     | Drain
+    | Compact
+    | FinishNotes
+    | FailNotes
     | Passivate
     | FireTimer
     | ChangeInterest

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from netclaw.core.context.token_estimate import (
     MESSAGE_OVERHEAD,
@@ -27,6 +26,7 @@ from netclaw.core.messages import (
     UserMessage,
 )
 from netclaw.core.session import sentences
+from netclaw.core.session.compaction_state import CompactionPlan, Trigger
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import SessionSettings
 
@@ -38,40 +38,6 @@ NOTES_SHARE = 8
 NOTES_MAX_CHARACTERS = 16_000
 NOTES_MIN_CHARACTERS = 400
 """With less room than this no notes are asked for."""
-
-
-class Trigger(StrEnum):
-    """Why a history is shortened; the value is what `Compacted` records."""
-
-    THRESHOLD = "threshold"
-    OVERFLOW = "overflow"
-    """The provider refused the request as too long."""
-    MANUAL = "manual"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionPlan:
-    """What a compaction does to the history, and how much room it leaves for notes."""
-
-    cleared_call_ids: tuple[CallId, ...]
-    """Calls whose results become placeholders."""
-    kept_messages: int
-    """How many of the newest messages stay."""
-    kept_input_ids: tuple[InputId, ...]
-    """Inputs before those that stay too: what the open turn, or the first answer kept, is about."""
-    dropped: tuple[Message, ...]
-    """What the notes are made from, without the earlier notes."""
-    earlier_notes: str
-    tokens_before: int
-    tokens_after: int
-    """Without new notes."""
-    notes_characters: int
-    """Room for notes; 0 when none are wanted."""
-
-    @property
-    def is_nothing_left(self) -> bool:
-        """Whether only notes could stand for the whole conversation."""
-        return not self.kept_messages and not self.kept_input_ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

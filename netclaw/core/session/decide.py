@@ -13,7 +13,15 @@ from typing import TypeVar, cast
 from netclaw.core.ids import IdMaker
 from netclaw.core.redaction import redact_shapes
 from netclaw.core.session import commands as c
-from netclaw.core.session import drain, ending, heal, passivation, tool_batch, turn
+from netclaw.core.session import (
+    compaction_end,
+    drain,
+    ending,
+    heal,
+    passivation,
+    tool_batch,
+    turn,
+)
 from netclaw.core.session.commands import SessionCommand, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Decision, Log, ReleaseDeltas
@@ -76,6 +84,8 @@ def _fail_round(draft: Draft, command: c.FailRound) -> None:
     open_turn = draft.state.turn
     if open_turn is not None and command.token == draft.runtime.model_token:
         draft.runtime = replace(draft.runtime, model_token=None)
+        if command.is_context_overflow and compaction_end.replay(draft, open_turn):
+            return
         turn.fail(
             draft,
             open_turn,
@@ -108,6 +118,9 @@ def _look_again(draft: Draft, command: c.LookAgain) -> None:
 
 def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
     open_turn, runtime = draft.state.turn, draft.runtime
+    if open_turn is not None and runtime.compaction is not None:
+        compaction_end.stop(draft, open_turn, runtime.compaction)
+        return
     if open_turn is None or runtime.phase is not Phase.PROCESSING or runtime.is_stop_requested:
         return
     draft.perform(Log(level="info", text=f"turn stopped by {command.actor}"))
@@ -120,6 +133,18 @@ def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
 
 def _drain(draft: Draft, command: c.Drain) -> None:
     drain.begin(draft, command)
+
+
+def _compact(draft: Draft, command: c.Compact) -> None:
+    compaction_end.request(draft, command)
+
+
+def _finish_notes(draft: Draft, command: c.FinishNotes) -> None:
+    compaction_end.finish(draft, command)
+
+
+def _fail_notes(draft: Draft, command: c.FailNotes) -> None:
+    compaction_end.fail(draft, command)
 
 
 def _passivate(draft: Draft, command: c.Passivate) -> None:
@@ -136,6 +161,14 @@ def _fire_timer(draft: Draft, command: c.FireTimer) -> None:
     elif timer is TimerKind.PASSIVATION_GRACE and token and token == runtime.grace_token:
         _on_grace(draft)
     elif timer is TimerKind.DRAIN_SAFE_POINT and token and token == runtime.drain_token:
+        _on_drain_budget(draft)
+
+
+def _on_drain_budget(draft: Draft) -> None:
+    run = draft.runtime.compaction
+    if run is not None:
+        compaction_end.cut_short(draft, run)
+    else:
         drain.stop_by_force(draft)
 
 
@@ -176,6 +209,9 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(c.LookAgain, _look_again),
         _rule(c.StopTurn, _stop_turn),
         _rule(c.Drain, _drain),
+        _rule(c.Compact, _compact),
+        _rule(c.FinishNotes, _finish_notes),
+        _rule(c.FailNotes, _fail_notes),
         _rule(c.Passivate, _passivate),
         _rule(c.FireTimer, _fire_timer),
         _rule(c.ChangeInterest, _change_interest),

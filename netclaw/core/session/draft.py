@@ -23,7 +23,7 @@ from netclaw.core.session.effects import (
     Log,
     StartTimer,
 )
-from netclaw.core.session.events import OutboxRow, Passivated, SessionEvent
+from netclaw.core.session.events import Compacted, OutboxRow, Passivated, SessionEvent
 from netclaw.core.session.evolve import preview
 from netclaw.core.session.outputs import Output, ProcessingOutput
 from netclaw.core.session.phase import Phase
@@ -119,15 +119,15 @@ class Draft:
         )
 
     def _snapshot_if_due(self) -> None:
-        """Every 20 events, later for a large state, and always with Passivated (decision 8)."""
+        """Every 20 events, later for a large state; always with what needs one (decision 8)."""
         if not self._events:
             return
-        is_last = isinstance(self._events[-1], Passivated)
+        is_needed = any(isinstance(event, Compacted | Passivated) for event in self._events)
         grown = self.state.head - self.runtime.snapshot_seq
         interval = snapshots.interval(
             self.settings.tuning.snapshot_interval_events, self.runtime.snapshot_bytes
         )
-        if is_last or grown >= interval:
+        if is_needed or grown >= interval:
             self._needs_snapshot = True
             self.runtime = replace(self.runtime, snapshot_seq=self.state.head)
 

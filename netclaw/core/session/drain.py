@@ -45,7 +45,7 @@ def has_real_result(item: CallState) -> bool:
 def begin(draft: Draft, command: Drain) -> None:
     """Take no new work; stop now, or at the next safe point within the budget."""
     draft.runtime = replace(draft.runtime, drain=DrainState(is_restart=command.is_restart))
-    if draft.runtime.phase is Phase.PROCESSING:
+    if draft.runtime.phase in (Phase.PROCESSING, Phase.COMPACTING):
         _wait_for_safe_point(draft, command.budget_s)
     elif draft.runtime.phase in (Phase.READY, Phase.PASSIVATING):
         passivation.begin(draft, reason="drain", grace_s=0.0)

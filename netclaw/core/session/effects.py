@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netclaw.core.ids import CallId, DispatchToken, TurnId
+from netclaw.core.messages import Message
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.events import OutboxRow, SessionEvent
 from netclaw.core.session.outputs import Output
@@ -28,6 +29,22 @@ class CallModel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelModel:
     """Cancel the model call of this token; its late results are dropped by the token."""
+
+    token: DispatchToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallNotes:
+    """Ask for the notes of a compaction; without messages none are wanted: answer at once."""
+
+    token: DispatchToken
+    system_prompt: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelNotes:
+    """Cancel the notes call of this token."""
 
     token: DispatchToken
 
@@ -97,6 +114,8 @@ class Log:
 Effect = (
     CallModel
     | CancelModel
+    | CallNotes
+    | CancelNotes
     | RunTool
     | CancelTool
     | ReleaseDeltas

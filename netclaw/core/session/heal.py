@@ -23,7 +23,7 @@ def recover(draft: Draft) -> None:
         return
     open_turn = draft.state.turn
     if open_turn is None:
-        turn.start_next(draft)
+        turn.take_up(draft)
     elif drain.may_resume(draft.state):
         _resume(draft, open_turn)
     else:

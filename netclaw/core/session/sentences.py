@@ -121,6 +121,17 @@ def bad_arguments(fault: str) -> str:
 RESULT_CLEARED = "[netclaw] This older tool result was removed to save space."
 """What a compaction leaves of an old tool result."""
 
+NO_NOTES = (
+    "[netclaw] The earlier part of this conversation was removed to save space. There are no notes"
+    " on it."
+)
+COMPACTION_ABANDONED = (
+    "The conversation is too long for the model and could not be shortened: no notes could be made,"
+    " and nothing else would have been left. It stays as it was."
+)
+NOTHING_TO_COMPACT = "There is nothing to shorten in this conversation yet."
+NOTES_EMPTY = "The model answered with nothing."
+
 THIS_MESSAGE = "This message"
 EARLIER_MESSAGE = "An earlier message"
 EARLIER_REPLY = "The model's last reply"
@@ -146,3 +157,8 @@ def instructions_too_large(window: int) -> str:
         "The instructions and tools alone are too large for the model, which takes"
         f" {window} tokens for the whole conversation."
     )
+
+
+def without_notes(failure: str) -> str:
+    """What a person is told when a compaction got no notes."""
+    return f"The conversation was shortened without notes on what was removed: {failure}"

@@ -12,6 +12,7 @@ from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.context.token_estimate import TokenMeter
 from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
+from netclaw.core.session.compaction_state import CompactionRun
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
@@ -116,6 +117,10 @@ class Runtime:
     interest: OutputFilter = OutputFilter(0)
     drain: DrainState | None = None
     is_stop_requested: bool = False
+    compaction: CompactionRun | None = None
+    """The compaction that waits for its notes; set exactly in phase Compacting."""
+    is_compaction_wanted: bool = False
+    """Somebody asked for one while a turn ran: it follows that turn."""
     idle_token: str = ""
     grace_token: str = ""
     drain_token: str = ""

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import drain, loop_guard, sentences, turn, turn_join
+from netclaw.core.session import (
+    compacting,
+    compaction,
+    drain,
+    loop_guard,
+    sentences,
+    turn,
+    turn_join,
+)
 from netclaw.core.session.commands import FinishRound, FinishTool
+from netclaw.core.session.compaction import TooLarge
+from netclaw.core.session.compaction_state import Trigger
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import RunTool
 from netclaw.core.session.events import RoundRecorded, ToolBatchStarted, ToolResultRecorded
@@ -87,6 +98,8 @@ def _record_round(
             usage=usage,
             model=command.model,
             is_text_released=is_seen,
+            context_tokens=command.usage.input_tokens,
+            request_size=command.request_size,
         )
     )
     draft.runtime = replace(draft.runtime, nudges=0, nudge="", spent=Usage())
@@ -140,7 +153,7 @@ def record_result(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name
 
 
 def pass_boundary_if_reached(draft: Draft) -> None:
-    """Decide at the boundary, in this order: stop, drain, preemption, joining, next model call."""
+    """Decide at the boundary: stop, drain, preemption, joining, compaction, next model call."""
     open_turn = draft.state.turn
     if open_turn is None or turn.open_call_ids(open_turn):
         return
@@ -153,7 +166,31 @@ def pass_boundary_if_reached(draft: Draft) -> None:
         turn.preempt(draft, open_turn, person)
     else:
         turn_join.join(draft, open_turn)
+        _follow_up(draft, open_turn)
+
+
+def _follow_up(draft: Draft, open_turn: OpenTurn) -> None:
+    """The next model call, over a shortened history if the last one passed the threshold."""
+    is_due = compaction.is_due(draft.state, draft.settings)
+    if not (is_due and shorten(draft, Trigger.THRESHOLD)):
         draft.call_model(open_turn)
+
+
+def shorten(draft: Draft, trigger: Trigger) -> bool:
+    """Begin a compaction inside the open turn, or end the turn because none would help.
+
+    False when there is nothing to gain: the turn goes on as it is.
+    """
+    open_turn = draft.state.turn
+    begun = compacting.begin(draft, trigger)
+    if open_turn is not None and isinstance(begun, TooLarge):
+        turn.fail(
+            draft,
+            open_turn,
+            category=ErrorCategory.INPUT_COMPATIBILITY,
+            sentence=begun.sentence,
+        )
+    return begun is not None
 
 
 def look_again(draft: Draft, open_turn: OpenTurn) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import passivation, replies, sentences
+from netclaw.core.session import compacting, passivation, replies, sentences
 from netclaw.core.session.commands import FinishRound
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Log
@@ -174,6 +174,7 @@ def _last_reply(draft: Draft, turn: OpenTurn, command: FinishRound) -> TurnRecor
         model=command.model,
         input_ids=turn.input_ids,
         context_tokens=command.usage.input_tokens,
+        request_size=command.request_size,
     )
 
 
@@ -196,12 +197,19 @@ def _record_end(
 
 
 def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
-    """After a turn: Ready, then the next input's turn, or the exit that a drain waits for."""
+    """After a turn: Ready, then whatever is due, or the exit that a drain waits for."""
     clear_turn(draft)
     draft.move(Phase.READY)
     if draft.runtime.drain is not None:
         passivation.begin(draft, reason="drain", grace_s=0.0)
     else:
+        take_up(draft, first=first)
+
+
+def take_up(draft: Draft, *, first: BufferedInput | None = None) -> None:
+    """From Ready: shorten the history if that is due, else start the next input's turn."""
+    next_input = first.admitted.input_id if first else None
+    if not compacting.begin_after_turn(draft, next_input=next_input):
         start_next(draft, first=first)
 
 

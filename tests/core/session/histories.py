@@ -16,7 +16,8 @@ from netclaw.core.messages import (
     ToolMessage,
     UserMessage,
 )
-from netclaw.core.session.compaction import CompactionPlan, shortened
+from netclaw.core.session.compaction import shortened
+from netclaw.core.session.compaction_state import CompactionPlan
 from netclaw.core.session.state import CallState, OpenTurn, SessionState
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings, SessionTuning
 from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult

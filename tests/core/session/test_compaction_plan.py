@@ -9,13 +9,8 @@ import pytest
 from netclaw.core.context.token_estimate import TokenMeter, characters_of
 from netclaw.core.messages import AssistantMessage, NoteKind, NoteMessage, ToolMessage, UserMessage
 from netclaw.core.session import sentences
-from netclaw.core.session.compaction import (
-    CompactionPlan,
-    TooLarge,
-    Trigger,
-    is_due,
-    make_plan,
-)
+from netclaw.core.session.compaction import TooLarge, is_due, make_plan
+from netclaw.core.session.compaction_state import CompactionPlan, Trigger
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import SessionSettings, SessionTuning
 from tests.core.session.histories import WINDOW, Talk, applied, settings_of

@@ -16,7 +16,8 @@ from netclaw.core.messages import (
     UserMessage,
 )
 from netclaw.core.session import sentences
-from netclaw.core.session.compaction import CompactionPlan, TooLarge, Trigger, make_plan
+from netclaw.core.session.compaction import TooLarge, make_plan
+from netclaw.core.session.compaction_state import CompactionPlan, Trigger
 from netclaw.core.session.state import SessionState
 from tests.core.session.histories import WINDOW, applied, settings_of, states
 
