@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 
@@ -40,8 +41,13 @@ def set_process_name(name: str) -> None:
 
 
 def forbid_inspection() -> None:
-    """Refuse ptrace and core dumps by processes of the same user: credentials live here."""
+    """Refuse ptrace and core dumps by processes of the same user: credentials live here.
+
+    The limit says it once more, because a program may be made dumpable again and inherit it.
+    """
     _prctl(_PR_SET_DUMPABLE, 0)
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
 def die_with_parent(parent_pid: int, *, patience_s: float = 5.0) -> bool:

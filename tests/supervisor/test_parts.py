@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,3 +233,15 @@ def test_a_moved_home_is_found_again_and_said_once(
         assert moved.root == new.new_root(name)
         assert moved.home == str(tmp_path / "new")
     assert len(caplog.records) == 1
+
+
+@pytest.mark.requirement("supervisor.tokens")
+def test_a_process_with_credentials_leaves_no_core() -> None:
+    program = (
+        "import resource; from netclaw.linux.prctl import forbid_inspection; forbid_inspection();"
+        "print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "0\n"
