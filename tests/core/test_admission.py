@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from netclaw.core.errors import InvalidArgumentError, NetclawError, QueueFullError, TooLargeError
-from netclaw.core.session.admission import check_pending, check_text
+from netclaw.core.messages import MediaRef
+from netclaw.core.session.admission import check_pending, check_resend, check_text
 from netclaw.core.settings import DaemonSettings
+from netclaw.testing.story import Story
 
 SETTINGS = DaemonSettings()
 MIB = 1024 * 1024
@@ -53,3 +57,21 @@ def test_a_session_holds_at_most_8_mib_of_unanswered_text() -> None:
     check_pending(8, 7 * MIB, MIB, SETTINGS)
     with pytest.raises(QueueFullError, match="8388608 bytes"):
         check_pending(8, 7 * MIB + 1, MIB, SETTINGS)
+
+
+def uploaded(upload_id: str, *, name: str = "a.txt") -> MediaRef:
+    """An attachment; an upload sent again has another id."""
+    return MediaRef(upload_id=upload_id, media_type="text/plain", size_bytes=3, name=name)
+
+
+@pytest.mark.requirement("core.admission-resend")
+def test_a_message_id_belongs_to_one_message() -> None:
+    first = replace(Story().input("hello", source_id="m1"), media=(uploaded("u1"),))
+    check_resend(first, "hello", (uploaded("u2"),))
+    for text, media in (
+        ("other", first.media),
+        ("hello", ()),
+        ("hello", (uploaded("u1", name="b"),)),
+    ):
+        with pytest.raises(InvalidArgumentError, match="another message"):
+            check_resend(first, text, media)

@@ -16,6 +16,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session holds at most 200 inputs or 8 MiB that are not answered.",
     ),
     Requirement(
+        "core.admission-resend",
+        "decision 33",
+        "A message id that comes again with another message is refused.",
+    ),
+    Requirement(
         "core.watchdog-prefill",
         _TIMEOUTS,
         "The wait for the first token is bounded; a keepalive renews it.",
