@@ -26,7 +26,7 @@ from netclaw.ports.model import (
     ThinkingDelta,
 )
 
-MAX_REPLY_BYTES = 4 * 1024 * 1024
+MAX_REPLY_BYTES = 3 * 1024 * 1024
 """An answer with more text, thinking and arguments than this, as UTF-8, is a runaway: all that
 comes after it (journal row, replay, reply to a channel) is made for sizes that people read."""
 

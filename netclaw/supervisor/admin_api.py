@@ -26,10 +26,11 @@ from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Hold, Slot, SlotState
+from netclaw.wire.batches import split_row
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.v1 import admin_pb2 as pb
-from netclaw.wire.v1.common_pb2 import JournalRow, OutputBatch
+from netclaw.wire.v1.common_pb2 import OutputBatch
 from netclaw.wire.v1.gateway_pb2 import (
     SendUserMessageRequest,
     SendUserMessageResponse,
@@ -153,8 +154,8 @@ class Admin:
                 record.session_id, since=since, limit=JOURNAL_PAGE
             )
             for row in rows:
-                message: JournalRow = row_to_proto(row)
-                await stream.write(message)
+                for message in split_row(row_to_proto(row)):
+                    await stream.write(message)
             if len(rows) < JOURNAL_PAGE:
                 return
             since = rows[-1].seq

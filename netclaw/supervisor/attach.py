@@ -8,7 +8,7 @@ part after the last replayed fact follows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.session.outputs import OutputFilter
@@ -20,7 +20,7 @@ from netclaw.supervisor.services import Services
 from netclaw.wire.convert import recorded_of
 from netclaw.wire.outputs import FILTER_BIT, output_to_proto
 from netclaw.wire.replay import Replay
-from netclaw.wire.v1.common_pb2 import Output, OutputBatch
+from netclaw.wire.v1.common_pb2 import Output
 from netclaw.wire.v1.gateway_pb2 import AttachRequest
 
 PAGE_ROWS = 500
@@ -84,38 +84,39 @@ class Attachments:
             is_more = len(rows) == PAGE_ROWS
             if rows:
                 after = rows[-1].seq
-                await _write(await _outputs_of(replay, rows), subscriber, stream)
+                await _write(await _messages_of(replay, rows, subscriber.filter), stream)
         if hub.head < after:
             # Committed, read, and perhaps not published: the subscriber would see it once more.
             await self._services.store.settle()
-        await _write(subscriber.release(after), subscriber, stream)
+        await _write(_encoded(subscriber.release(after), subscriber.filter), stream)
 
 
-async def _outputs_of(replay: Replay, rows: Sequence[JournalRow]) -> list[Output]:
+async def _messages_of(replay: Replay, rows: Sequence[JournalRow], chosen: int) -> list[bytes]:
     """What rows show; many or large ones are read in a thread (decision 86)."""
     if sum(len(row.payload) for row in rows) <= INLINE_BYTES:
-        return _replayed(replay, rows)
-    return await asyncio.to_thread(_replayed, replay, rows)
+        return _replayed(replay, rows, chosen)
+    return await asyncio.to_thread(_replayed, replay, rows, chosen)
 
 
-def _replayed(replay: Replay, rows: Sequence[JournalRow]) -> list[Output]:
+def _replayed(replay: Replay, rows: Sequence[JournalRow], chosen: int) -> list[bytes]:
     outputs = []
     for row in rows:
         for output in replay.feed(recorded_of(row)):
             message = output_to_proto(output)
             message.seq, message.incarnation = row.seq, row.incarnation
             outputs.append(message)
-    return outputs
+    return _encoded(outputs, chosen)
 
 
-async def _write(outputs: list[Output], subscriber: Subscriber, stream: RpcStream) -> None:
-    if not outputs:
-        return
+def _encoded(outputs: Sequence[Output], chosen: int) -> list[bytes]:
     bits = 0
     for output in outputs:
         bits |= FILTER_BIT.get(output.type, 0)
-    message = encode(OutputBatch(outputs=outputs), subscriber.filter, bits)
-    if message:
+    return encode(outputs, chosen, bits)
+
+
+async def _write(messages: Iterable[bytes], stream: RpcStream) -> None:
+    for message in messages:
         await stream.write(message)
 
 

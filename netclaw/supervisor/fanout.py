@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from netclaw.wire.batches import PUBLIC_LIMIT, split_outputs
 from netclaw.wire.outputs import FILTER_BIT, RESYNC
 from netclaw.wire.v1.common_pb2 import Output, OutputBatch
 
@@ -80,12 +81,18 @@ class Subscriber:
         lost = [Output(type=RESYNC, seq=self._handed_seq)] if self._has_lost else []
         return lost + held[begin:]
 
-    def push(self, batch: bytes, seq: int) -> None:
-        """Queue a serialized batch whose last durable fact is `seq` (0: none)."""
-        if self._size + len(batch) > self._limit:
+    def push(self, batches: Sequence[bytes], seq: int) -> None:
+        """Queue serialized batches that belong together, all of them or none.
+
+        `seq` is their last durable fact (0: none); a part of them is a text without its end.
+        """
+        if self._size + sum(map(len, batches)) > self._limit and self._size:
             self._overflow()
-        self._queue.append((batch, seq))
-        self._size += len(batch)
+        for batch in batches[:-1]:
+            self._queue.append((batch, 0))
+            self._size += len(batch)
+        self._queue.append((batches[-1], seq))
+        self._size += len(batches[-1])
         self._wake()
 
     def close(self) -> None:
@@ -185,14 +192,14 @@ class SessionHub:
             bits |= FILTER_BIT.get(output.type, 0)
         if not self._subscribers:
             return
-        encoded: dict[int, bytes] = {}
+        encoded: dict[int, list[bytes]] = {}
         for subscriber in self._subscribers:
             if subscriber.is_holding:
                 subscriber.keep(batch.outputs)
                 continue
             data = encoded.get(subscriber.filter)
             if data is None:
-                data = encode(batch, subscriber.filter, bits)
+                data = encode(batch.outputs, subscriber.filter, bits)
                 encoded[subscriber.filter] = data
             if data:
                 subscriber.push(data, seq)
@@ -207,13 +214,21 @@ class SessionHub:
                 self._on_interest(interest)
 
 
-def encode(batch: OutputBatch, chosen: int, bits: int) -> bytes:
-    """Serialize what a filter admits of a batch; `bits` are the filter bits of all its outputs."""
-    if not bits & ~chosen:
-        return batch.SerializeToString()
-    admitted = [
-        output
-        for output in batch.outputs
-        if not (bit := FILTER_BIT.get(output.type, 0)) or bit & chosen
-    ]
-    return OutputBatch(outputs=admitted).SerializeToString() if admitted else b""
+def encode(outputs: Sequence[Output], chosen: int, bits: int) -> list[bytes]:
+    """Serialize what a filter admits, as one batch or as several where one would be too large.
+
+    `bits` are the filter bits of all outputs.
+    """
+    admitted = outputs
+    if bits & ~chosen:
+        admitted = [
+            output
+            for output in outputs
+            if not (bit := FILTER_BIT.get(output.type, 0)) or bit & chosen
+        ]
+    if not admitted:
+        return []
+    whole = OutputBatch(outputs=admitted).SerializeToString()
+    if len(whole) <= PUBLIC_LIMIT:
+        return [whole]
+    return [batch.SerializeToString() for batch in split_outputs(admitted)]

@@ -18,8 +18,9 @@ from netclaw.core.session.events import TurnRecorded
 from netclaw.ports.journal import JournalRow, SessionRecord
 from netclaw.supervisor.callers import Caller, check_channel, may_see, parse_source
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
+from netclaw.supervisor.history_pages import history_page
 from netclaw.supervisor.router import Router
-from netclaw.supervisor.rows import history_item, ledger_entry, session_row
+from netclaw.supervisor.rows import ledger_entry, session_row
 from netclaw.supervisor.services import Services
 from netclaw.wire.convert import recorded_of, usage_to_proto
 from netclaw.wire.v1 import gateway_pb2 as pb
@@ -27,8 +28,6 @@ from netclaw.wire.v1 import gateway_pb2 as pb
 LIST_LIMIT = 1000
 LEDGER_LIMIT = 1000
 OUTBOX_LIMIT = 100
-HISTORY_BYTES = 12 * 1024 * 1024
-"""What fits into one answer; the newest items win."""
 
 
 class GatewayReads:
@@ -84,24 +83,16 @@ class GatewayReads:
     async def get_history(
         self, request: pb.GetHistoryRequest, caller: Caller
     ) -> pb.GetHistoryResponse:
-        """The chat items as the session's next model call would see them."""
+        """The chat items as the session's next model call would see them, a page at a time."""
         record = await self._visible(request.session_id, caller)
         state = await read_state(self._services.store, record.session_id)
-        messages = state.history[-request.limit :] if request.limit else state.history
-        redact = self._services.redact
-
-        def items() -> list[pb.HistoryItem]:
-            found: list[pb.HistoryItem] = []
-            size = 0
-            for message in reversed(messages):
-                item = history_item(message, redact)
-                size += item.ByteSize()
-                if size > HISTORY_BYTES:
-                    break
-                found.append(item)
-            return found[::-1]
-
-        return pb.GetHistoryResponse(items=await asyncio.to_thread(items))
+        return await asyncio.to_thread(
+            history_page,
+            state,
+            before=request.before,
+            limit=request.limit,
+            redact=self._services.redact,
+        )
 
     async def get_ledger(
         self, request: pb.GetLedgerRequest, caller: Caller

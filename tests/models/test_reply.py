@@ -26,6 +26,7 @@ from netclaw.ports.model import (
     TextDelta,
     ThinkingDelta,
 )
+from netclaw.wire.batches import PUBLIC_LIMIT
 from tests.repo.tree import ROOT
 
 
@@ -248,10 +249,10 @@ def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.requirement("models.answer-bounded")
 def test_the_bound_of_an_answer_counts_bytes_and_leaves_no_row_that_nobody_can_read() -> None:
-    assert reply_module.MAX_REPLY_BYTES <= 4 * 1024 * 1024
-    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})] * 2)
+    assert reply_module.MAX_REPLY_BYTES < PUBLIC_LIMIT
+    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})])
     assert assembler.failure is None
-    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})] * 3)
+    _, assembler = assemble(*[chunk({"content": "ü" * 1024 * 1024})] * 2)
     assert assembler.failure is not None
     assert assembler.failure.category is ErrorCategory.MODEL_BEHAVIOR
 

@@ -16,7 +16,7 @@ from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import TitleSet
 from netclaw.core.session.outputs import TextDelta
 from netclaw.ports.journal import JournalRow, SessionRecord
-from netclaw.supervisor import attach, gateway_reads
+from netclaw.supervisor import attach, history_pages
 from netclaw.supervisor.rows import history_item
 from netclaw.wire.convert import recorded_of
 from netclaw.wire.journal_codec import encode_event
@@ -164,7 +164,7 @@ async def test_a_long_past_is_read_off_the_loop(
         await world.send("hello", "x" * 600_000)
         await early.until("turn_completed")
     monkeypatch.setattr(attach, "recorded_of", noted(recorded_of))
-    monkeypatch.setattr(gateway_reads, "history_item", noted(history_item))
+    monkeypatch.setattr(history_pages, "history_item", noted(history_item))
     async with world.attached("hello", after=0) as late:
         await late.until("turn_completed")
     request = gateway_pb2.GetHistoryRequest(session_id="hello")
