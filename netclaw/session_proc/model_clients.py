@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netclaw.core.settings import SessionSettings
+from netclaw.core.settings import ModelSettings, SessionSettings
 from netclaw.models.connections import ModelConnections
 from netclaw.models.factory import open_client
 from netclaw.models.retry import RetryPolicy
@@ -15,30 +15,40 @@ from netclaw.ports.model import Credential, ModelClient
 
 
 class ModelClients:
-    """The main model and its fallback, over one pool of connections."""
+    """The models of each role, over one pool of connections."""
 
     def __init__(self, settings: SessionSettings, credentials: Mapping[str, str]) -> None:
         self._settings = settings
         self._credentials = {name: Credential(secret=key) for name, key in credentials.items()}
         self._connections = ModelConnections()
-        self._usable: tuple[ModelClient, ...] | None = None
+        self._turn: tuple[ModelClient, ...] | None = None
+        self._notes: tuple[ModelClient, ...] | None = None
 
     def usable(self) -> tuple[ModelClient, ...]:
         """Main model first, then the fallback; empty when none is configured."""
-        if self._usable is None:
-            wanted = (self._settings.main_model, self._settings.fallback_model)
-            models = [model for model in wanted if model is not None]
-            self._usable = tuple(
-                open_client(
-                    model,
-                    self._connections,
-                    credential=self._credentials.get(model.provider),
-                    # Whoever can ask another model does not wait for this one to recover.
-                    policy=None if model is models[-1] else RetryPolicy(retries=0),
-                )
-                for model in models
+        if self._turn is None:
+            self._turn = self._open(self._settings.main_model, self._settings.fallback_model)
+        return self._turn
+
+    def for_notes(self) -> tuple[ModelClient, ...]:
+        """The Compaction model (unset: Main) first, then the fallback."""
+        if self._notes is None:
+            first = self._settings.compaction_model or self._settings.main_model
+            self._notes = self._open(first, self._settings.fallback_model)
+        return self._notes
+
+    def _open(self, *wanted: ModelSettings | None) -> tuple[ModelClient, ...]:
+        models = [model for model in wanted if model is not None]
+        return tuple(
+            open_client(
+                model,
+                self._connections,
+                credential=self._credentials.get(model.provider),
+                # Whoever can ask another model does not wait for this one to recover.
+                policy=None if model is models[-1] else RetryPolicy(retries=0),
             )
-        return self._usable
+            for model in models
+        )
 
     async def close(self) -> None:
         """Close every connection."""

@@ -8,7 +8,9 @@ from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken
 from netclaw.core.session.effects import (
     CallModel,
+    CallNotes,
     CancelModel,
+    CancelNotes,
     CancelTimer,
     CancelTool,
     Effect,
@@ -25,6 +27,7 @@ from netclaw.core.settings import SessionSettings
 from netclaw.ports.model import ModelRequest
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.notes_driver import NotesDriver
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.system_prompt import SystemPrompt
@@ -42,6 +45,7 @@ class Performer:
         tools: ToolRunner,
         prompt: SystemPrompt,
         driver: TurnDriver,
+        notes: NotesDriver,
         launcher: ToolLauncher,
         timers: RuleTimers,
         outbound: Outbound,
@@ -52,6 +56,7 @@ class Performer:
         self._tools = tools
         self._prompt = prompt
         self._driver = driver
+        self._notes = notes
         self._launcher = launcher
         self._timers = timers
         self._outbound = outbound
@@ -73,7 +78,9 @@ class Performer:
                 self._call_model(effect, state, runtime)
             case RunTool():
                 self._launcher.launch(effect)
-            case CancelModel() | CancelTool() | CancelTimer():
+            case CallNotes():
+                self._notes.start(effect)
+            case CancelModel() | CancelNotes() | CancelTool() | CancelTimer():
                 self._cancel(effect)
             case ReleaseDeltas():
                 self._driver.release(effect.token)
@@ -86,10 +93,12 @@ class Performer:
             case ExitProcess():
                 self._ending.finish(ExitCode.PASSIVATED)
 
-    def _cancel(self, effect: CancelModel | CancelTool | CancelTimer) -> None:
+    def _cancel(self, effect: CancelModel | CancelNotes | CancelTool | CancelTimer) -> None:
         match effect:
             case CancelModel():
                 self._driver.cancel(effect.token)
+            case CancelNotes():
+                self._notes.cancel(effect.token)
             case CancelTool():
                 self._launcher.cancel(effect.token)
             case CancelTimer():

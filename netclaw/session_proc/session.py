@@ -12,6 +12,7 @@ from netclaw.core.redaction import shown_arguments
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
+    Compact,
     Drain,
     Passivate,
     Recover,
@@ -31,6 +32,7 @@ from netclaw.session_proc.frames import FrameSink
 from netclaw.session_proc.ids import new_id
 from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
+from netclaw.session_proc.notes_driver import NotesDriver
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.performer import Performer
 from netclaw.session_proc.recovery import recover_state
@@ -114,6 +116,7 @@ class Session:
 
 _COMMANDS: dict[str, Callable[[HostCommand], SessionCommand]] = {
     "stop_turn": lambda command: StopTurn(actor=command.actor),
+    "compact": lambda command: Compact(actor=command.actor),
     "drain": lambda command: Drain(is_restart=command.is_restart, budget_s=command.budget_s),
     "passivate": lambda command: Passivate(reason=command.reason),
 }
@@ -185,6 +188,12 @@ async def build_session(
             tools=tools,
             prompt=SystemPrompt(storage),
             driver=driver,
+            notes=NotesDriver(
+                clients=clients.for_notes,
+                timeout_s=settings.timeouts.sidecar_s,
+                ending=ending,
+                post=actor.post,
+            ),
             launcher=launcher,
             timers=timers,
             outbound=outbound,

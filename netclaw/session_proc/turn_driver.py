@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from netclaw.core.context.token_estimate import RequestSize, measure
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, TurnId
 from netclaw.core.session.commands import FailRound, FinishReason, FinishRound, SessionCommand
@@ -45,6 +46,7 @@ class _Call:
     gate: DeltaGate
     watch: CallWatch
     has_tools: bool
+    size: RequestSize
     task: asyncio.Task[None] | None = None
     is_streaming: bool = False
     is_reported: bool = False
@@ -87,7 +89,8 @@ class TurnDriver:
             ask=lambda: self._ask_release(token),
         )
         watch = CallWatch(self._timeouts, on_expired=lambda: self._expire(token))
-        call = _Call(token=token, gate=gate, watch=watch, has_tools=bool(request.tools))
+        size = measure(request.messages, system_prompt=request.system_prompt, tools=request.tools)
+        call = _Call(token=token, gate=gate, watch=watch, has_tools=bool(request.tools), size=size)
         # A call that was answered stays until the next one: its deltas may still be released.
         self._calls = {token: call} | {
             other.token: other for other in self._calls.values() if not other.is_reported
@@ -201,6 +204,7 @@ class TurnDriver:
                 usage=finished.usage,
                 model=finished.model,
                 are_tools_offered=call.has_tools,
+                request_size=call.size,
             ),
             call.gate.remainder,
         )
