@@ -174,12 +174,14 @@ async def test_frames_over_the_limit_travel_in_pieces(
 ) -> None:
     """A Welcome, a Committed and an Append of more than 4 MiB each."""
     text = "x" * (5 * 1024 * 1024)
-    host.journal.admit(text)
+    host.journal.admit(f"[[reply:ok]] {text}")
     start()
     await host.turn_completed()
-    host.admit(f"[[big:5000000]] {text}")
+    host.admit(f"[[big:3000000]] {text}")
     await host.turn_completed(2)
-    assert len(host.seen.of_type("text")[-1].text) == 5_000_000
+    assert len(host.seen.of_type("text")[-1].text) == 3_000_000
+    # Once in the event and once in the output beside it.
+    assert host.seen.appends[-1].ByteSize() > 4 * 1024 * 1024
     assert model.request_count == 2
 
 
