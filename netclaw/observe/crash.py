@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,11 +18,33 @@ from typing import IO
 from netclaw.observe.redact import Redactor
 
 MAX_REPORT_CHARS = 200_000
+KEEP_DAYS = 30
+"""As long as the daily logs that belong to a report."""
+_FATAL_NAME = re.compile(r"crash-fatal-(\d+)\.log\Z")
 
 
 def report_name(now: datetime, pid: int) -> str:
     """The file name of a crash report."""
     return f"crash-{now.strftime('%Y%m%dT%H%M%SZ')}-{pid}.log"
+
+
+def tidy_reports(folder: Path) -> None:
+    """Remove reports older than 30 days, and the unused files of processes that were killed.
+
+    A report that cannot be looked at or removed stays: this must not keep a daemon from starting.
+    """
+    oldest = time.time() - KEEP_DAYS * 86_400
+    for path in folder.glob("crash-*.log"):
+        with suppress(OSError):
+            facts = path.stat()
+            if facts.st_mtime < oldest or (not facts.st_size and _is_orphan(path)):
+                path.unlink()
+
+
+def _is_orphan(path: Path) -> bool:
+    """Whether the process that waits to write its last words here is gone."""
+    found = _FATAL_NAME.match(path.name)
+    return found is not None and not Path(f"/proc/{found[1]}").exists()
 
 
 class CrashReporter:
@@ -35,7 +59,8 @@ class CrashReporter:
         self._fatal_path = folder / f"crash-fatal-{os.getpid()}.log"
 
     def install(self) -> None:
-        """Take over the hooks of this process."""
+        """Take over the hooks of this process, once what earlier ones left is tidied up."""
+        tidy_reports(self._folder)
         sys.excepthook = self._uncaught
         threading.excepthook = self._uncaught_in_thread
         # Fatal signals leave no time to open a file; an unused one is removed at the end.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,30 @@ def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None
     assert code == 1
     assert "ValueError" in said
     assert reports == {}
+
+
+@pytest.mark.requirement("observe.crash-tidy")
+def test_a_start_removes_what_killed_and_old_daemons_left(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    days = 86_400
+    ages = {
+        f"crash-fatal-{gone.pid}.log": ("", 0),
+        f"crash-fatal-{os.getpid()}.log": ("", 0),
+        "crash-fatal-1x.log": ("", 0),
+        "crash-20260101T000000Z-7.log": ("report", 31 * days),
+        "crash-20260102T000000Z-8.log": ("report", 29 * days),
+        f"crash-fatal-{gone.pid}0.log": ("last words", 31 * days),
+        "daemon-2026-01-01.log": ("log", 31 * days),
+    }
+    for name, (text, age_s) in ages.items():
+        path = tmp_path / name
+        path.write_text(text)
+        os.utime(path, (time.time() - age_s,) * 2)
+    assert run(tmp_path, "none")[:2] == (0, "")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"crash-fatal-{os.getpid()}.log",
+        "crash-fatal-1x.log",
+        "crash-20260102T000000Z-8.log",
+        "daemon-2026-01-01.log",
+    }

@@ -18,4 +18,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "surface, Configuration",
         "An uncaught exception of any thread, or a fatal signal, leaves logs/crash-*.log.",
     ),
+    Requirement(
+        "observe.crash-tidy",
+        "surface, Configuration",
+        "A start removes crash reports older than 30 days and empty ones of dead processes.",
+    ),
 )
