@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -36,8 +37,7 @@ def read_document(path: Path) -> Document | None:
     Raises `InvalidArgumentError` in one sentence with line and column when it is malformed.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = read_regular(path, MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -48,6 +48,24 @@ def read_document(path: Path) -> Document | None:
     if len(raw) > MAX_FILE_BYTES:
         raise InvalidArgumentError(f"{path} is larger than {MAX_FILE_BYTES} bytes.")
     return parse_document(path, _decode(path, raw))
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """At most `limit` bytes (-1: all) of a regular file.
+
+    Raises `OSError` when it cannot be read, `InvalidArgumentError` when it is something else:
+    opening a pipe would wait for a writer, and reading a device might never end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InvalidArgumentError(
+                f"{path} is no regular file.", fix="Move it away, or put a file in its place."
+            )
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)
 
 
 def _decode(path: Path, raw: bytes) -> str:

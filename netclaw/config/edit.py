@@ -6,6 +6,7 @@ document is written anew from its content, which loses comments but never a valu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -203,9 +204,20 @@ def _step(schema: SchemaNode, part: str) -> SchemaNode:
 
 
 def _with(document: Document, path: KeyPath, value: Json) -> str:
+    if not _is_json(value):
+        raise InvalidArgumentError(f"{dotted(path)} must be a finite number.")
     place = _spelled(document, path)
     wanted = _put(document.value, place, value)
     return _text_of(text_edit.replace(document.text, document.tree, place, value), wanted)
+
+
+def _is_json(value: Json) -> bool:
+    """Whether JSON can say it: it has no number for what is too large for one."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _without(document: Document, path: KeyPath) -> str:

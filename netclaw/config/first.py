@@ -6,7 +6,13 @@ import json
 from collections.abc import Mapping
 
 from netclaw.config.build import build
-from netclaw.config.documents import editing, parse_document, read_document, write_private
+from netclaw.config.documents import (
+    editing,
+    parse_document,
+    read_document,
+    read_regular,
+    write_private,
+)
 from netclaw.config.home import Home
 from netclaw.config.jsonc_tree import Json
 from netclaw.config.load import read_layers, validate
@@ -72,6 +78,7 @@ def _keep_old(home: Home) -> None:
         old = read_document(home.config_file)
         data = old.text.encode() if old is not None else None
     except InvalidArgumentError:
-        data = home.config_file.read_bytes()  # malformed, and worth keeping all the more
+        # Malformed, and worth keeping all the more.
+        data = read_regular(home.config_file, limit=-1)
     if data is not None:
         write_private(home.config_file.with_suffix(".json.bak"), data)

@@ -18,7 +18,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from netclaw.config.documents import write_private
+from netclaw.config.documents import MAX_FILE_BYTES, read_regular, write_private
 from netclaw.config.home import Home, make_private_folder
 from netclaw.core.errors import InvalidArgumentError
 
@@ -87,7 +87,7 @@ def load_key_ring(home: Home) -> KeyRing | None:
     """The home's key ring, None if it has none yet. Raises `InvalidArgumentError`."""
     path = _ring_file(home)
     try:
-        ring = _parse_ring(path.read_bytes())
+        ring = _parse_ring(read_regular(path, MAX_FILE_BYTES))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from netclaw.config.documents import editing, pretty, read_document, write_private
+from netclaw.config.documents import (
+    editing,
+    pretty,
+    read_document,
+    read_regular,
+    write_private,
+)
 from netclaw.config.home import Home
 from netclaw.config.jsonc_tree import Json
 from netclaw.config.tree import (
@@ -169,8 +175,7 @@ def read_credentials(environ: Mapping[str, str]) -> JsonObject:
         files = sorted(Path(folder).glob(f"{CREDENTIAL_PREFIX}*"))
         for file in files:
             path, _ = canonical_key(split_dotted(file.name.removeprefix(CREDENTIAL_PREFIX)))
-            with file.open("rb") as opened:
-                value = opened.read(CREDENTIAL_MAX_BYTES).decode("utf-8").rstrip("\r\n")
+            value = read_regular(file, CREDENTIAL_MAX_BYTES).decode("utf-8").rstrip("\r\n")
             content = merge_sparse(content, _single(path, value))
     except (OSError, UnicodeDecodeError):
         raise InvalidArgumentError(

@@ -300,3 +300,16 @@ def test_the_json_schema_tells_every_key_and_what_it_means() -> None:
     assert "Persistence" not in properties
     missing = [key for key in ("description",) if text.count(f'"{key}"') < len(LEAVES)]
     assert not missing
+
+
+@pytest.mark.requirement("config.set-validates")
+def test_a_number_that_json_cannot_say_is_the_values_fault(temp: TempHome) -> None:
+    temp.write("{}")
+    for key, text in (
+        ("Storage.TimeoutSeconds", "1e999"),
+        ("Supervision.BackoffSeconds", "[1e999]"),
+    ):
+        with pytest.raises(InvalidArgumentError) as caught:
+            set_key(temp.home, {}, key, text)
+        assert caught.value.sentence.startswith(f"{key} must be ")
+    assert temp.home.config_file.read_text() == "{}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -55,3 +56,10 @@ def test_what_was_there_is_kept_beside(temp: TempHome, old: str) -> None:
     backup = temp.home.config_file.with_suffix(".json.bak")
     assert backup.read_text() == old
     assert json.dumps(plain(parse(temp.text)))
+
+
+def test_a_pipe_is_no_configuration_to_keep(temp: TempHome) -> None:
+    temp.home.config_dir.mkdir(parents=True)
+    os.mkfifo(temp.home.config_file)
+    with pytest.raises(InvalidArgumentError, match="is no regular file"):
+        write(temp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,7 @@ def test_a_file_that_is_no_text_is_one_sentence(temp: TempHome) -> None:
 
 def test_a_folder_in_place_of_the_file_is_one_sentence(temp: TempHome) -> None:
     temp.home.config_file.mkdir(parents=True)
-    with pytest.raises(InvalidArgumentError, match="cannot be read"):
+    with pytest.raises(InvalidArgumentError, match="is no regular file"):
         temp.load()
 
 
@@ -220,3 +221,13 @@ def test_rubbish_loads_or_fails_in_one_sentence(
     assert "\n" not in said
     assert temp.home.config_file.read_bytes() == before
     assert [path.name for path in Path(temp.home.config_dir).iterdir()] == ["netclaw.json"]
+
+
+@pytest.mark.requirement("config.one-sentence")
+@pytest.mark.parametrize("name", ["netclaw.json", "secrets.json"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(temp: TempHome, name: str) -> None:
+    temp.home.config_dir.mkdir(parents=True, exist_ok=True)
+    (temp.home.config_dir / name).unlink(missing_ok=True)
+    os.mkfifo(temp.home.config_dir / name)
+    with pytest.raises(InvalidArgumentError, match="is no regular file"):
+        temp.load()
