@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from netclaw.cli.streams import write_error, write_out
 
 if TYPE_CHECKING:
     from netclaw.config.home import Home
@@ -42,18 +43,15 @@ class App:
     def emit(self, value: JsonValue) -> None:
         """Write one JSON value on standard output."""
         text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        write_out(text + "\n")
 
     def say(self, line: str = "") -> None:
         """Write a line for a person on standard output."""
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        write_out(line + "\n")
 
     def note(self, line: str) -> None:
         """Write a line beside the result: progress and remarks go to standard error."""
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        write_error(line + "\n")
 
     def has_colours(self, stream: int = 1) -> bool:
         """Whether file descriptor `stream` is a terminal that wants colours."""

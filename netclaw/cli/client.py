@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import errno
 import socket
+import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
+from netclaw.cli.holder import UnreachableDaemonError, absence, lock_owner
 from netclaw.config.home import Home
 from netclaw.core.errors import (
     DaemonDownError,
+    InternalError,
     InvalidArgumentError,
     NetclawError,
+    OperationTimeoutError,
     UnauthenticatedError,
 )
 
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from netclaw.wire.v1.gateway_pb2_grpc import GatewayStub
 
 CALL_TIMEOUT_S = 30.0
+PATIENCE_S = 5.0
+"""How long a daemon that holds its home, but cannot be asked, is given: it may be restarting."""
+PAUSE_S = 0.05
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_SOCKET_PATH_BYTES = 107
 CHANNEL_OPTIONS = (
@@ -80,11 +87,15 @@ def is_listening(home: Home) -> bool:
 
 
 def read_token(home: Home) -> str:
-    """The operator's token. Raises `DaemonDownError` or `UnauthenticatedError`."""
+    """The operator's token.
+
+    Raises `UnreachableDaemonError` or `DaemonDownError` when there is none, and
+    `UnauthenticatedError` when it cannot be read.
+    """
     try:
         return home.operator_token.read_text("ascii").strip()
     except FileNotFoundError:
-        raise DaemonDownError("No daemon runs for this home.") from None
+        raise absence(home) from None
     except (OSError, UnicodeDecodeError):
         raise UnauthenticatedError(
             f"The operator's token {home.operator_token} cannot be read."
@@ -96,14 +107,35 @@ def authorization(home: Home) -> Metadata:
     return (("authorization", f"Bearer {read_token(home)}"),)
 
 
+def wait_for_way_in(home: Home, patience_s: float) -> Metadata:
+    """Return what every call carries once a daemon listens and its token can be read.
+
+    Raises `DaemonDownError` at once when no process holds the home, `UnreachableDaemonError` when
+    one does and cannot be asked within the patience: then its socket or its token is lost.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            if is_listening(home):
+                return authorization(home)
+            raise absence(home)
+        except UnreachableDaemonError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(PAUSE_S)
+
+
 class DaemonClient:
     """An open connection to the daemon of a home; use it as a context manager."""
 
-    def __init__(self, home: Home) -> None:
-        """Raises `DaemonDownError` when no daemon listens."""
-        if not is_listening(home):
-            raise DaemonDownError("No daemon runs for this home.")
-        self._metadata = authorization(home)
+    def __init__(self, home: Home, *, patience_s: float | None = None) -> None:
+        """Connect, waiting out a restart for `patience_s` (default: `PATIENCE_S`).
+
+        Raises `DaemonDownError` when no daemon runs, `UnreachableDaemonError` when one does and
+        cannot be asked.
+        """
+        self._home = home
+        self._metadata = wait_for_way_in(home, PATIENCE_S if patience_s is None else patience_s)
 
         import grpc
 
@@ -140,8 +172,34 @@ class DaemonClient:
         Raises the `NetclawError` that the daemon named. With `is_send` a call without a definite
         answer raises `DeliveryUnconfirmedError` (decision 33).
         """
-        return _mapped(
-            lambda: method(request, timeout=timeout_s, metadata=self._metadata), is_send=is_send
+
+        def ask() -> Response:
+            return method(request, timeout=timeout_s, metadata=self._metadata)
+
+        try:
+            return _mapped(ask, is_send=is_send)
+        except UnauthenticatedError:
+            if not self._has_new_token():
+                raise
+        except DaemonDownError as error:
+            raise self._explained(error) from None
+        return _mapped(ask, is_send=is_send)  # it was refused unread, so nothing happens twice
+
+    def _has_new_token(self) -> bool:
+        """Take over the token of a daemon that started after this connection was prepared."""
+        fresh = authorization(self._home)
+        is_new = fresh != self._metadata
+        self._metadata = fresh
+        return is_new
+
+    def _explained(self, error: DaemonDownError) -> DaemonDownError:
+        """The loss of a connection to a daemon that still holds its home: it is restarting."""
+        owner = lock_owner(self._home)
+        if owner is None:
+            return error
+        return UnreachableDaemonError(
+            f"The connection broke off: the daemon (process {owner}) is restarting.",
+            fix="Look whether it was done, then run it again.",
         )
 
     def stream(
@@ -181,6 +239,15 @@ def _mapped(work: Callable[[], Result], *, is_send: bool) -> Result:
 
 def map_error(error: grpc.RpcError, *, is_send: bool = False) -> NetclawError:
     """The error of a failed call, as the protocol page names it."""
+    import grpc
+
     from netclaw.wire.errors import from_rpc_error
 
-    return from_rpc_error(error, is_send=is_send)
+    found = from_rpc_error(error, is_send=is_send)
+    code = getattr(error, "code", lambda: None)()
+    if isinstance(found, InternalError) and code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return OperationTimeoutError(
+            "The daemon holds the connection but does not answer.",
+            fix="Wait, if it is merely busy; otherwise run `netclaw daemon restart`.",
+        )
+    return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App
 from netclaw.cli.client import DaemonClient, is_listening
+from netclaw.cli.holder import UnreachableDaemonError, lock_owner
 from netclaw.config.home import Home, make_private_folder
 from netclaw.core.errors import (
     ERROR_CLASSES,
@@ -56,9 +57,13 @@ def daemon_argv(app: App) -> list[str]:
     return [sys.executable, "-m", "netclaw.supervisor.main"]
 
 
-def query_status(home: Home) -> admin_pb2.StatusResponse:
-    """What the daemon says of itself. Raises `DaemonDownError` when none answers."""
-    with DaemonClient(home) as client:
+def query_status(home: Home, *, patience_s: float | None = None) -> admin_pb2.StatusResponse:
+    """What the daemon says of itself, once it is back if it is restarting.
+
+    Raises `DaemonDownError` when none runs, `UnreachableDaemonError` or `OperationTimeoutError`
+    when one does and does not answer.
+    """
+    with DaemonClient(home, patience_s=patience_s) as client:
         from netclaw.wire.v1.admin_pb2 import StatusRequest
 
         return client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
@@ -67,29 +72,9 @@ def query_status(home: Home) -> admin_pb2.StatusResponse:
 def try_status(home: Home) -> admin_pb2.StatusResponse | None:
     """The same, None while no daemon answers."""
     try:
-        return query_status(home)
+        return query_status(home, patience_s=0)
     except (DaemonDownError, UnauthenticatedError, OperationTimeoutError):
         return None  # between two daemons the token on disk may be the old one
-
-
-def lock_owner(home: Home) -> int | None:
-    """The process that holds the home's lock, None if there is none.
-
-    Asked of the kernel's lock table, because taking the lock to try it could make a daemon that
-    is just starting believe it came second.
-    """
-    try:
-        facts = home.lock.stat()
-        table = Path("/proc/locks").read_text("ascii")
-    except OSError:
-        return None
-    device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
-    for line in table.splitlines():
-        fields = line.split()
-        if "FLOCK" in fields and device in fields and "->" not in fields:
-            pid = fields[fields.index(device) - 1]
-            return int(pid) if pid.isdigit() and int(pid) > 0 else None
-    return None
 
 
 class Waiting:
@@ -126,15 +111,9 @@ def start(app: App) -> tuple[admin_pb2.StatusResponse, bool]:
     Raises the error that the daemon gave when it ended instead.
     """
     home = app.home
-    running = try_status(home) if is_listening(home) else None
+    running = _running(home)
     if running is not None:
         return running, False
-    owner = lock_owner(home)
-    if owner is not None:
-        raise AlreadyRunningError(
-            f"Process {owner} holds this home but does not answer.",
-            fix="Wait a moment if it is just starting; otherwise run `netclaw daemon stop`.",
-        )
     make_private_folder(home.root)
     make_private_folder(home.logs_dir)
     output = home.logs_dir / OUTPUT_NAME
@@ -144,6 +123,21 @@ def start(app: App) -> tuple[admin_pb2.StatusResponse, bool]:
     finally:
         if process.returncode is None:
             process.returncode = 0  # it lives on without us: nobody is going to wait for it
+
+
+def _running(home: Home) -> admin_pb2.StatusResponse | None:
+    """The daemon that runs already, None if none does.
+
+    Raises `AlreadyRunningError` when a process holds the home and does not answer.
+    """
+    try:
+        return query_status(home)
+    except (UnreachableDaemonError, UnauthenticatedError, OperationTimeoutError) as error:
+        if lock_owner(home) is None:
+            raise
+        raise AlreadyRunningError(error.sentence, fix=UnreachableDaemonError.default_fix) from None
+    except DaemonDownError:
+        return None
 
 
 def _until_ready(
@@ -283,13 +277,26 @@ def _configured_limit(app: App) -> float:
 
 
 def restart(app: App) -> admin_pb2.StatusResponse:
-    """Restart the daemon in place and return once the next generation is ready."""
+    """Restart the daemon in place and return once the next generation is ready.
+
+    One that cannot be asked, because its socket or token is lost or it hangs, is stopped by its
+    lock and started anew; with none running one is started.
+    """
     home = app.home
     from netclaw.wire.v1.admin_pb2 import ShutdownRequest, StatusRequest
 
-    with DaemonClient(home) as client:
-        before = client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
-        client.call(client.admin.Shutdown, ShutdownRequest(restart=True))
+    before: admin_pb2.StatusResponse | None = None
+    try:
+        with DaemonClient(home) as client:
+            before = client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
+            client.call(client.admin.Shutdown, ShutdownRequest(restart=True))
+    except (DaemonDownError, OperationTimeoutError) as error:
+        if before is not None and isinstance(error, UnreachableDaemonError):
+            return wait_generation(app, before.generation + 1, before.pid)  # it is under way
+        if lock_owner(home) is not None:
+            app.note(f"{error.sentence} Stopping and starting it instead.")
+            stop(app)
+        return start(app)[0]
     return wait_generation(app, before.generation + 1, before.pid)
 
 

@@ -6,9 +6,10 @@ on standard output.
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 
 from netclaw.cli.app import App, JsonRow, compact
+from netclaw.cli.streams import OutputLostError, write_error
 from netclaw.core.errors import CATEGORY_CODES, InternalError, NetclawError
 
 EXIT_OK = 0
@@ -32,10 +33,16 @@ def error_row(error: NetclawError, *, category: str = "") -> JsonRow:
 
 
 def report(app: App, error: NetclawError) -> None:
-    """Print an error that ended a command."""
+    """Print an error that ended a command; nothing is raised."""
     print_failure(app.command, error.sentence, error.fix, error.reference)
-    if app.is_json:
-        app.emit({"error": error_row(error)})
+    if app.is_json and not isinstance(error, OutputLostError):
+        emit_error(app, error_row(error))
+
+
+def emit_error(app: App, row: JsonRow) -> None:
+    """Put an error on standard output, if anybody takes it: standard error has said it."""
+    with suppress(OutputLostError, BrokenPipeError):
+        app.emit({"error": row})
 
 
 def print_failure(command: str, sentence: str, fix: str, reference: str = "") -> None:
@@ -44,8 +51,7 @@ def print_failure(command: str, sentence: str, fix: str, reference: str = "") ->
     lines = [f"[FAIL] {command or 'netclaw'}: {sentence}{tail}"]
     if fix:
         lines.append(f"  fix: {fix}")
-    sys.stderr.write("\n".join(lines) + "\n")
-    sys.stderr.flush()
+    write_error("\n".join(lines) + "\n")
 
 
 def unexpected(error: BaseException) -> NetclawError:

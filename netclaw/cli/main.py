@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,18 @@ from netclaw.cli.failure import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    emit_error,
     print_failure,
     report,
     unexpected,
+)
+from netclaw.cli.streams import (
+    OutputLostError,
+    claim_standard_streams,
+    flush_out,
+    give_up,
+    is_output_error,
+    write_error,
 )
 from netclaw.core.errors import InvalidArgumentError, NetclawError
 
@@ -30,12 +38,18 @@ PROGRAM = "netclaw"
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    claim_standard_streams()
     # Output that a terminal cannot show must not end a command half way.
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     code = run(sys.argv[1:])
-    if not _flush():
+    lost = flush_out()
+    if isinstance(lost, BrokenPipeError):
         code = EXIT_OK
+    elif lost is not None:
+        error = OutputLostError(lost)
+        print_failure("", error.sentence, error.fix)
+        code = code or EXIT_FAILURE
     sys.exit(code)
 
 
@@ -53,10 +67,18 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost edge: no trace for people
-        if app.environ.get("NETCLAW_DEBUG"):
-            sys.excepthook(type(error), error, error.__traceback__)
-        report(app, unexpected(error))
+        return _unexpected(app, error)
+
+
+def _unexpected(app: App, error: Exception) -> int:
+    if isinstance(error, OSError) and is_output_error(error):
+        give_up(sys.stdout)
+        report(app, OutputLostError(error))
         return EXIT_FAILURE
+    if app.environ.get("NETCLAW_DEBUG"):
+        sys.excepthook(type(error), error, error.__traceback__)
+    report(app, unexpected(error))
+    return EXIT_FAILURE
 
 
 def _invoke(app: App, arguments: list[str]) -> int:
@@ -77,11 +99,11 @@ def _report_usage(app: App, error: click.UsageError) -> None:
     sentence = error.format_message()
     fix = f"`{program} --help` shows what it takes."
     if isinstance(error, NoArgsIsHelpError):
-        sys.stderr.write(sentence + "\n")
+        write_error(sentence + "\n")
         return
     print_failure(app.command, sentence, fix)
     if app.is_json:
-        app.emit({"error": {"code": "invalid_argument", "message": sentence, "fix": fix}})
+        emit_error(app, {"code": "invalid_argument", "message": sentence, "fix": fix})
 
 
 def _before_separator(arguments: Sequence[str]) -> Sequence[str]:
@@ -100,19 +122,6 @@ def _check_unicode(arguments: Sequence[str]) -> None:
                 "An argument is not valid UTF-8.",
                 fix="Pass text as UTF-8; a message can also come from a file: -p - < FILE",
             )
-
-
-def _flush() -> bool:
-    """Whether standard output took everything; a reader that left is no failure."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    except OSError as error:
-        print_failure("", f"The output could not be written: {error.strerror}.", "")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return True
 
 
 if __name__ == "__main__":

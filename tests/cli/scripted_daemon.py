@@ -93,6 +93,7 @@ class ScriptedDaemon:
         self._server: grpc.Server | None = None
         self._inputs: dict[str, str] = {}
         self._gone = threading.Event()
+        self._publishing = threading.Lock()
         self.status.state = self.status.state or "running"
         self.status.pid = self.status.pid or 4242
         self.status.generation = self.status.generation or 1
@@ -136,9 +137,10 @@ class ScriptedDaemon:
 
     def publish(self, *outputs: Output) -> None:
         """Show outputs to every subscriber, as one batch."""
-        self.published += outputs
-        for waiting in self._queues:
-            waiting.put(list(outputs))
+        with self._publishing:
+            self.published += outputs
+            for waiting in self._queues:
+                waiting.put(list(outputs))
 
     def requests(self, method: str) -> list[Message]:
         """The requests of one method."""
@@ -192,11 +194,11 @@ class ScriptedDaemon:
     def watch(self, after: int | None, context: Context) -> Iterator[OutputBatch]:
         """A subscriber's stream."""
         waiting: queue.Queue[list[Output] | None] = queue.Queue()
-        if after is not None:
-            past = [output for output in self.published if output.seq > after]
-            if past:
-                yield OutputBatch(outputs=past)
-        self._queues.append(waiting)
+        with self._publishing:  # the past and the present meet without a gap
+            past = [output for output in self.published if after is not None and output.seq > after]
+            self._queues.append(waiting)
+        if past:
+            yield OutputBatch(outputs=past)
         while context.is_active():
             try:
                 outputs = waiting.get(timeout=0.05)

@@ -172,7 +172,7 @@ def test_crashes(home: Home) -> None:
 
 @pytest.mark.parametrize(
     ("free", "verdict"),
-    [(1024, Verdict.FAIL), (100 * 1024**2, Verdict.WARN), (10 * 1024**3, Verdict.PASS)],
+    [(1024, Verdict.FAIL), (1023 * 1024**2, Verdict.WARN), (10 * 1024**3, Verdict.PASS)],
 )
 def test_room_on_the_disk(
     home: Home, monkeypatch: pytest.MonkeyPatch, free: int, verdict: Verdict

@@ -252,6 +252,13 @@ def test_only_names_without_a_slash_begin_a_session(cli: Cli, daemon: ScriptedDa
     assert cli("chat", "-p", "hi", "--resume", "x" * 257).code == 1
 
 
+@pytest.mark.requirement("cli.resume")
+def test_an_empty_name_begins_no_session(cli: Cli, daemon: ScriptedDaemon) -> None:
+    result = cli("chat", "-p", "hi", "--resume", "", "--json")
+    assert (result.code, result.json["error"]["code"]) == (1, "invalid_argument")
+    assert daemon.calls == []
+
+
 def test_to_channel_needs_a_bound_channel(cli: Cli, daemon: ScriptedDaemon) -> None:
     result = cli("chat", "-p", "hi", "--resume", "notes", "--to-channel")
     assert result.code == 1

@@ -24,6 +24,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A client waits for the turn that lists its own input, and takes no other for it.",
     ),
     Requirement(
+        "cli.chat-ends",
+        "issue 2 item 8",
+        "chat -p never waits without end: it looks its message up every 10 s, says what is known,"
+        " and ends with the message's turn, session or process in whatever way that ends.",
+    ),
+    Requirement(
+        "cli.held-home",
+        "issue 2 item 8",
+        "A daemon that holds its home and cannot be asked is told apart from none, and waited for"
+        " while it restarts.",
+    ),
+    Requirement(
         "cli.chat-child-runs",
         "decision 71",
         "A headless run ends with a completed or failed turn that reports no open child run.",

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from netclaw.cli.client import DaemonClient, ResponseStream
+from netclaw.cli.chat.pump import Pump
+from netclaw.cli.client import DaemonClient
 from netclaw.config.home import Home
 from netclaw.core.errors import (
     DaemonDownError,
@@ -53,6 +54,11 @@ class SessionFeed:
         self._stream = self._attach()
 
     @property
+    def client(self) -> DaemonClient:
+        """The connection in use now; a reconnect replaces it."""
+        return self._client
+
+    @property
     def last_seq(self) -> int | None:
         """Journal position of the last durable output; None before the first."""
         return self._last_seq
@@ -67,22 +73,32 @@ class SessionFeed:
         self._stream.cancel()
         self._client.__exit__(None, None, None)
 
-    def _attach(self) -> ResponseStream[OutputBatch]:
+    def _attach(self) -> Pump[OutputBatch]:
+        from netclaw.wire.batches import BatchJoiner
         from netclaw.wire.v1.gateway_pb2 import AttachRequest
 
+        # Pieces of a text belong together within one subscription only.
+        self._joiner = BatchJoiner()
         request = AttachRequest(session_id=self._session_id, filter=self._filter_bits)
         if self._last_seq is not None:
             request.after_seq = self._last_seq
-        return self._client.stream(self._client.gateway.Attach, request)
+        return Pump(self._client.stream(self._client.gateway.Attach, request))
 
     def _attach_again(self) -> None:
         self._stream.cancel()
         self._stream = self._attach()
 
     def __iter__(self) -> Iterator[Output]:
+        return (output for output in self.watch(lambda: None) if output is not None)
+
+    def watch(self, patience_s: Callable[[], float | None]) -> Iterator[Output | None]:
+        """The outputs, and a None whenever none came for as long as `patience_s` says then."""
         while True:
-            batch = self._next_batch()
-            for output in batch.outputs:
+            batch = self._next_batch(patience_s())
+            if batch is None:
+                yield None
+                continue
+            for output in self._joiner.feed(batch):
                 yield output
                 if output.type == "resync":
                     self._resync()
@@ -91,10 +107,10 @@ class SessionFeed:
                     self._last_seq = output.seq
                     self._idle_resyncs = 0
 
-    def _next_batch(self) -> OutputBatch:
+    def _next_batch(self, patience_s: float | None) -> OutputBatch | None:
         while True:
             try:
-                return next(self._stream)
+                return self._stream.take(patience_s)
             except StopIteration:
                 self._reconnect(DaemonDownError("The daemon ended the connection."))
             except _GONE as error:

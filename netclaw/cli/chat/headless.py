@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, JsonRow, compact
 from netclaw.cli.chat.feed import SessionFeed
+from netclaw.cli.chat.lookout import Lookout, gone, held_back
 from netclaw.cli.chat.printer import PlainPrinter
 from netclaw.cli.chat.turns import Failure, TurnFollower
 from netclaw.cli.client import DaemonClient
@@ -23,13 +24,14 @@ from netclaw.core.errors import (
     ErrorCategory,
     InvalidArgumentError,
     NetclawError,
-    QuarantinedError,
+    NotFoundError,
     TooLargeError,
 )
 from netclaw.core.ids import parse_session_id
 
 if TYPE_CHECKING:
     from netclaw.wire.v1 import gateway_pb2
+    from netclaw.wire.v1.common_pb2 import Output
 
 MAX_TEXT_BYTES = 1024 * 1024
 FILTER_BITS = 1 | 2 | 8 | 16 | 32
@@ -78,6 +80,7 @@ class HeadlessChat:
         self._sent_at = 0.0
         self._first_text_at = 0.0
         self._input_id = ""
+        self._is_duplicate = False
 
     def run(self) -> int:
         """The whole run; returns the exit code. Raises what prevented an answer."""
@@ -103,10 +106,10 @@ class HeadlessChat:
                 feed.restart_from(max(admitted.seq - 1, 0))
             # Until others' messages are out of the way, nobody knows whose text this is.
             is_alone = row.phase in IDLE_PHASES and not row.pending_inputs
-            self._follow(feed, is_live=is_alone and not admitted.duplicate)
+            self._follow(feed, admitted, is_live=is_alone and not admitted.duplicate)
             return self._finish()
         except KeyboardInterrupt:
-            self._stop_turn(home_client=client)
+            self._stop_turn(client if feed is None else feed.client)
             raise
         finally:
             if feed is not None:
@@ -153,6 +156,7 @@ class HeadlessChat:
         except DeliveryUnconfirmedError as error:
             raise self._unconfirmed(error) from None
         self._input_id = admitted.input_id
+        self._is_duplicate = admitted.duplicate
         self._follower.expect(admitted.input_id)
         if admitted.notice:
             self._app.note(f"[notice] {admitted.notice}")
@@ -160,16 +164,14 @@ class HeadlessChat:
         return admitted
 
     def _check_quarantine(self, client: DaemonClient, notice: str) -> None:
-        """A quarantined session keeps the message and does not run it: nothing to wait for."""
+        """Raise when the session is held back: a message there is kept, not run."""
         from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
 
         found = client.call(
             client.gateway.GetSession, GetSessionRequest(session_id=self._session_id)
         )
         if found.row.quarantined:
-            raise QuarantinedError(
-                notice, fix=f"Run `netclaw sessions restart {self._session_id}`; the message waits."
-            )
+            raise held_back(notice, self._session_id)
 
     def _unconfirmed(self, error: DeliveryUnconfirmedError) -> DeliveryUnconfirmedError:
         resume = f"--resume {self._session_id} --message-id {self._message_id}"
@@ -179,27 +181,41 @@ class HeadlessChat:
             f" `netclaw chat -p ... {resume}` sends it again without doubling it.",
         )
 
-    def _follow(self, feed: SessionFeed, *, is_live: bool) -> None:
-        held = []
+    def _follow(
+        self, feed: SessionFeed, admitted: gateway_pb2.SendUserMessageResponse, *, is_live: bool
+    ) -> None:
+        held: list[Output] = []
+        lookout = Lookout(feed, self._follower, admitted, self._session_id, self._app.note)
         try:
-            for output in feed:
-                self._follower.feed(output)
-                if output.type in ("text_delta", "text") and not self._first_text_at:
-                    self._first_text_at = time.monotonic()
-                if not self._app.is_json:
-                    if is_live:
-                        self._printer.show(output)
-                    else:
-                        held.append(output)
+            for output in feed.watch(lookout.patience_s):
+                if output is not None:
+                    self._take(output, held, is_live=is_live)
+                if not self._follower.is_done and (output is None or lookout.is_due):
+                    lookout.look()
                 if self._follower.is_done:
                     break
         except DaemonDownError as error:
             raise self._admitted_only(error) from None
+        except NotFoundError:
+            raise gone() from None
+        finally:
+            self._printer.end()
         mine = {turn.turn_id for turn in self._follower.mine}
         for output in held:
             if output.turn_id in mine and output.type != "text_delta":
                 self._printer.show(output)
         self._printer.end()
+
+    def _take(self, output: Output, held: list[Output], *, is_live: bool) -> None:
+        self._follower.feed(output)
+        if output.type in ("text_delta", "text") and not self._first_text_at:
+            self._first_text_at = time.monotonic()
+        if self._app.is_json:
+            return
+        if is_live:
+            self._printer.show(output)
+        else:
+            held.append(output)
 
     def _admitted_only(self, error: NetclawError) -> NetclawError:
         return DaemonDownError(
@@ -209,15 +225,15 @@ class HeadlessChat:
             f" `netclaw sessions history {self._session_id}`.",
         )
 
-    def _stop_turn(self, *, home_client: DaemonClient) -> None:
+    def _stop_turn(self, client: DaemonClient) -> None:
         """Ctrl-C: the turn that nobody waits for any more ends at its next safe point."""
         if not self._input_id:
             return
         from netclaw.wire.v1.gateway_pb2 import StopTurnRequest
 
         try:
-            home_client.call(
-                home_client.gateway.StopTurn,
+            client.call(
+                client.gateway.StopTurn,
                 StopTurnRequest(session_id=self._session_id),
                 timeout_s=STOP_TIMEOUT_S,
             )
@@ -243,6 +259,7 @@ class HeadlessChat:
             self._follower.result(self._session_id)
             | {
                 "inputId": self._input_id,
+                "duplicate": self._is_duplicate or None,
                 "ttftMs": round((first - self._sent_at) * 1000, 1) if first else None,
                 "totalMs": round((now - self._sent_at) * 1000, 1),
                 "error": error_row(error, category=category) if error is not None else None,

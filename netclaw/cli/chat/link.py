@@ -77,12 +77,13 @@ class Link:
         return detail
 
     async def recent(self, limit: int) -> list[gateway_pb2.HistoryItem]:
-        """The newest messages of the session."""
+        """The newest messages of the session, as far as they fit into one answer."""
+        from netclaw.wire.batches import joined_items
         from netclaw.wire.v1.gateway_pb2 import GetHistoryRequest
 
         request = GetHistoryRequest(session_id=self.session_id, limit=limit)
         answer = await self._call(self._stub().GetHistory, request)
-        return list(answer.items)
+        return list(joined_items(answer.items))
 
     def send(self, text: str) -> None:
         """Send a message as soon as there is a connection, in order."""
@@ -130,15 +131,17 @@ class Link:
                 raise InternalError("This terminal cannot keep up with the session's output.")
 
     async def _attached(self) -> AsyncIterator[Output]:
+        from netclaw.wire.batches import BatchJoiner
         from netclaw.wire.v1.gateway_pb2 import AttachRequest
 
+        joiner = BatchJoiner()
         request = AttachRequest(
             session_id=self.session_id, filter=FILTER_BITS, after_seq=self._last_seq
         )
         call = self._stub().Attach(request, metadata=authorization(self._home))
         try:
             async for batch in call:
-                for output in batch.outputs:
+                for output in joiner.feed(batch):
                     yield output
         except _rpc_error() as error:
             raise map_error(error) from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, printable
+from netclaw.cli.streams import write_out
 from netclaw.cli.words import shorten
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ class PlainPrinter:
     def _write(self, text: str) -> None:
         if text:
             shown = printable(text, keep_lines=True) if sys.stdout.isatty() else text
-            sys.stdout.write(shown)
-            sys.stdout.flush()
+            write_out(shown)
             self._is_mid_line = not text.endswith("\n")
 
     def _delta(self, output: Output) -> None:

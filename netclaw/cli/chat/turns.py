@@ -94,9 +94,10 @@ class TurnFollower:
 
     def feed(self, output: Output) -> None:
         """Take one output in."""
+        if output.type == "error":
+            self._error(output)
+            return
         if not output.turn_id:
-            if output.type == "error":
-                self._session_error(output)
             return
         turn = self.turn(output.turn_id)
         match output.type:
@@ -113,20 +114,40 @@ class TurnFollower:
                 call.outcome, call.result = output.outcome, output.text
             case "usage":
                 turn.usage = output.usage
-            case "error":
-                turn.failure = Failure(output.category, output.text, output.reference)
             case "turn_completed":
                 turn.outcome = output.outcome or "failed"
                 inputs = frozenset(output.input_ids)
                 self._complete(turn, inputs, has_runs=bool(output.open_child_runs))
 
-    def _session_error(self, output: Output) -> None:
-        """An error without a turn that names the input ends the wait as well."""
-        if self._input_id and self._input_id in output.input_ids:
-            turn = Turn("", failure=Failure(output.category, output.text, output.reference))
-            turn.outcome = "failed"
-            self._mine.append(turn)
-            self.is_done = True
+    @property
+    def suspicions(self) -> int:
+        """Turns seen to fail without the end that should have followed at once."""
+        return sum(turn.failure is not None and not turn.outcome for turn in self._turns.values())
+
+    def fail(self, turn_id: str) -> bool:
+        """End the wait if this turn, the input's own, was seen to fail without an end."""
+        turn = self._turns.get(turn_id)
+        if turn is None or turn.failure is None or turn.outcome:
+            return False
+        self._end(turn)
+        return True
+
+    def _error(self, output: Output) -> None:
+        """An error that names the input ends the wait, with or without a turn.
+
+        One that names only its turn is followed by the turn's end, unless the end could not be
+        recorded: then `fail` is told whose turn it was.
+        """
+        failure = Failure(output.category, output.text, output.reference)
+        turn = self.turn(output.turn_id) if output.turn_id else Turn("")
+        turn.failure = failure
+        if not output.seq and self._input_id and self._input_id in output.input_ids:
+            self._end(turn)
+
+    def _end(self, turn: Turn) -> None:
+        turn.outcome = "failed"
+        self._mine.append(turn)
+        self.is_done = True
 
     def _complete(self, turn: Turn, inputs: frozenset[str], *, has_runs: bool) -> None:
         if not self._input_id:

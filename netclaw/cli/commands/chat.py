@@ -9,6 +9,7 @@ import click
 from netclaw.cli.app import App
 from netclaw.cli.command import command
 from netclaw.core.errors import InvalidArgumentError
+from netclaw.core.ids import parse_session_id
 
 
 @command(
@@ -25,7 +26,7 @@ from netclaw.core.errors import InvalidArgumentError
     "-r",
     "--resume",
     metavar="ID",
-    default="",
+    default=None,
     help="Go on with this session; a new name without a slash begins one.",
 )
 @click.option(
@@ -37,20 +38,26 @@ from netclaw.core.errors import InvalidArgumentError
 @click.option(
     "--to-channel", is_flag=True, help="Answer in the session's channel too, not only here."
 )
-def chat(app: App, *, prompt: str | None, resume: str, message_id: str, to_channel: bool) -> int:
+def chat(
+    app: App, *, prompt: str | None, resume: str | None, message_id: str, to_channel: bool
+) -> int:
     """Talk to a session.
 
     Without -p this is a conversation: Ctrl-C stops the turn, Ctrl-D leaves. With -p one message is
     sent and its answer printed; -p - reads the message from standard input. Exit code 0: answered,
     1: failed or not confirmed, 2: wrong usage. Tool calls that need consent are denied with -p.
     """
+    if resume is not None:
+        parse_session_id(resume)
     if prompt is not None:
         from netclaw.cli.chat.headless import HeadlessChat, Message
 
         text = _read_stdin() if prompt == "-" else prompt
         return HeadlessChat(
             app,
-            Message(text=text, resume=resume, message_id=message_id, is_to_channel=to_channel),
+            Message(
+                text=text, resume=resume or "", message_id=message_id, is_to_channel=to_channel
+            ),
         ).run()
     if app.is_json or message_id:
         raise click.UsageError("--json and --message-id need -p TEXT.")
@@ -58,7 +65,7 @@ def chat(app: App, *, prompt: str | None, resume: str, message_id: str, to_chann
         raise click.UsageError("A conversation needs a terminal; use -p TEXT elsewhere.")
     from netclaw.cli.chat.interactive import run_chat
 
-    return run_chat(app, resume=resume, is_to_channel=to_channel)
+    return run_chat(app, resume=resume or "", is_to_channel=to_channel)
 
 
 def _read_stdin() -> str:

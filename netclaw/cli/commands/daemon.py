@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli import daemon_control
 from netclaw.cli.app import App, JsonRow
-from netclaw.cli.client import is_listening
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.failure import EXIT_FAILURE
+from netclaw.cli.holder import UnreachableDaemonError
 from netclaw.cli.rows import daemon_row
 from netclaw.cli.words import duration
 from netclaw.core.errors import DaemonDownError, OperationTimeoutError
@@ -62,11 +62,7 @@ def stop(app: App) -> None:
 @command("restart", examples=("netclaw daemon restart",))
 def restart(app: App) -> None:
     """Restart the daemon in place (same process), or start it if none runs."""
-    home = app.home
-    if is_listening(home) or daemon_control.lock_owner(home) is not None:
-        status = daemon_control.restart(app)
-    else:
-        status, _ = daemon_control.start(app)
+    status = daemon_control.restart(app)
     if app.is_json:
         app.emit(daemon_row(status))
     else:
@@ -76,11 +72,12 @@ def restart(app: App) -> None:
 @command("status", examples=("netclaw daemon status", "netclaw daemon status --json"))
 def status(app: App) -> int:
     """Show the daemon's state; the exit code is 1 when it is stopped."""
-    home = app.home
     try:
-        found = daemon_control.query_status(home)
+        found = daemon_control.query_status(app.home)
+    except UnreachableDaemonError as error:
+        raise OperationTimeoutError(error.sentence, fix=error.fix) from None
     except DaemonDownError:
-        return _show_silent(app)
+        return _show_stopped(app)
     if app.is_json:
         app.emit(daemon_row(found))
     else:
@@ -88,13 +85,7 @@ def status(app: App) -> int:
     return 0
 
 
-def _show_silent(app: App) -> int:
-    owner = daemon_control.lock_owner(app.home)
-    if owner is not None:
-        raise OperationTimeoutError(
-            f"Process {owner} holds this home but does not answer.",
-            fix="Wait a moment if it is just starting; otherwise run `netclaw daemon stop`.",
-        )
+def _show_stopped(app: App) -> int:
     if app.is_json:
         app.emit({"state": "stopped"})
     else:

@@ -14,6 +14,7 @@ from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
 from netclaw.cli.commands.sessions import parse_filter
 from netclaw.cli.commands.sessions import session_id as identifier
+from netclaw.cli.params import SEQ
 from netclaw.cli.rows import output_row
 from netclaw.core.errors import DeliveryUnconfirmedError
 from netclaw.core.ids import parse_session_id
@@ -40,7 +41,7 @@ DEFAULT_FILTER = "text,text-streaming,thinking,tool-calls,usage,files,processing
 @click.option(
     "--filter", "wanted", metavar="WORDS", default=DEFAULT_FILTER, help=f"Some of {DEFAULT_FILTER}."
 )
-@click.option("--after", type=click.IntRange(0), help="Replay what is stored after this seq first.")
+@click.option("--after", type=SEQ, help="Replay what is stored after this seq first.")
 def attach(app: App, *, session_id: str, wanted: str, after: int | None) -> None:
     """Watch a session until Ctrl-C.
 

@@ -10,6 +10,8 @@ import click
 from netclaw.cli.app import App, JsonRow, JsonValue, printable
 from netclaw.cli.client import DaemonClient, UnaryCall
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.history import read_history
+from netclaw.cli.params import ROWS, SEQ
 from netclaw.cli.rows import (
     detail_row,
     history_row,
@@ -159,15 +161,12 @@ def _field(value: JsonValue) -> str:
     "history", examples=("netclaw sessions history notes", "netclaw sessions history notes --json")
 )
 @session_id
-@click.option("--limit", type=click.IntRange(0), default=0, help="Only the newest so many.")
+@click.option("--limit", type=ROWS, default=0, help="Only the newest so many.")
 def history(app: App, *, session_id: str, limit: int) -> None:
     """Read the conversation as the model sees it: messages, tool calls, results."""
     parse_session_id(session_id)
     with DaemonClient(app.home) as client:
-        from netclaw.wire.v1.gateway_pb2 import GetHistoryRequest
-
-        request = GetHistoryRequest(session_id=session_id, limit=limit)
-        items = client.call(client.gateway.GetHistory, request).items
+        items = read_history(client, session_id, limit=limit)
     if app.is_json:
         app.emit([history_row(item) for item in items])
         return
@@ -204,7 +203,7 @@ def _indented(text: str) -> str:
     ),
 )
 @session_id
-@click.option("--since", type=click.IntRange(0), default=0, help="Only rows after this seq.")
+@click.option("--since", type=SEQ, default=0, help="Only rows after this seq.")
 def journal(app: App, *, session_id: str, since: int) -> None:
     """Read the journal as it is stored.
 
@@ -213,10 +212,11 @@ def journal(app: App, *, session_id: str, since: int) -> None:
     parse_session_id(session_id)
     is_lines = app.is_json or not sys.stdout.isatty()
     with DaemonClient(app.home) as client:
+        from netclaw.wire.batches import joined_rows
         from netclaw.wire.v1.admin_pb2 import ReadJournalRequest
 
         request = ReadJournalRequest(session_id=session_id, since_seq=since)
-        for row in client.stream(client.admin.ReadJournal, request):
+        for row in joined_rows(client.stream(client.admin.ReadJournal, request)):
             if is_lines:
                 app.emit(journal_row(row))
             else:

@@ -9,15 +9,16 @@ from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
 from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
+from netclaw.cli.holder import UnreachableDaemonError, lock_owner
 from netclaw.cli.rows import daemon_row
 from netclaw.cli.words import count, duration, size
-from netclaw.core.errors import DaemonDownError
+from netclaw.core.errors import DaemonDownError, NetclawError, OperationTimeoutError
 
 if TYPE_CHECKING:
     from netclaw.config.home import Home
     from netclaw.wire.v1 import admin_pb2
 
-HEALTHY, DEGRADED, DOWN = "healthy", "degraded", "down"
+HEALTHY, DEGRADED, DOWN, HUNG = "healthy", "degraded", "down", "hung"
 _EXIT = {HEALTHY: EXIT_OK, DEGRADED: EXIT_USAGE, DOWN: EXIT_FAILURE}
 _COLOUR = {HEALTHY: "green", DEGRADED: "yellow", DOWN: "red"}
 _GOOD_STORAGE = ("", "ok")
@@ -25,13 +26,15 @@ _GOOD_STORAGE = ("", "ok")
 
 @command("status", examples=("netclaw status", "netclaw status --json"))
 def status(app: App) -> int:
-    """Say how netclaw is doing. Exit code 0: healthy, 2: degraded, 1: down."""
+    """Say how netclaw is doing. Exit code 0: healthy, 2: degraded, 1: down or hung."""
     home = app.home
     try:
         with DaemonClient(home) as client:
             from netclaw.wire.v1.admin_pb2 import StatusRequest
 
             found = client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
+    except (UnreachableDaemonError, OperationTimeoutError) as error:
+        return _show_hung(app, error)
     except DaemonDownError as error:
         if app.is_json:
             app.emit({"overall": DOWN, "daemon": {"state": "stopped"}, "home": str(home.root)})
@@ -45,6 +48,19 @@ def status(app: App) -> int:
     else:
         _show(app, home, found, overall, reasons)
     return _EXIT[overall]
+
+
+def _show_hung(app: App, error: NetclawError) -> int:
+    """A daemon that holds the home and cannot be asked is not down: a start would be refused."""
+    home = app.home
+    if app.is_json:
+        daemon: JsonRow = compact({"state": HUNG, "pid": lock_owner(home)})
+        row: JsonRow = {"overall": HUNG, "reasons": [error.sentence]}
+        app.emit(row | {"daemon": daemon, "home": str(home.root)})
+    else:
+        app.say(f"netclaw is {app.style(HUNG, 'red', 'bold')}: {error.sentence}")
+        app.note(f"  fix: {error.fix}")
+    return EXIT_FAILURE
 
 
 def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:

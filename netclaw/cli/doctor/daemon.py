@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netclaw.cli.client import DaemonClient, is_listening
-from netclaw.cli.daemon_control import STATUS_TIMEOUT_S, lock_owner
+from netclaw.cli.client import DaemonClient
+from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
 from netclaw.cli.doctor.findings import Finding, failed, passed, warned
+from netclaw.cli.holder import UnreachableDaemonError
 from netclaw.cli.words import duration, size
 from netclaw.config.home import Home
 from netclaw.core.errors import DaemonDownError, NetclawError
@@ -34,23 +35,18 @@ def look_at_daemon(home: Home) -> DaemonLook:
             from netclaw.wire.v1.admin_pb2 import StatusRequest
 
             status = client.call(client.admin.Status, StatusRequest(), timeout_s=STATUS_TIMEOUT_S)
+    except UnreachableDaemonError as error:
+        return DaemonLook([failed("daemon", error.sentence, error.fix)])
     except DaemonDownError:
-        return DaemonLook([_silent(home)])
+        return DaemonLook([_stopped(home)])
     except NetclawError as error:
         return DaemonLook([failed("daemon", error.sentence, error.fix)])
     text = f"{status.state}, process {status.pid}, up {duration(status.uptime_s)}."
     return DaemonLook([passed("daemon", text), *_complaints(status)], status)
 
 
-def _silent(home: Home) -> Finding:
-    owner = lock_owner(home)
-    if owner is not None:
-        return failed(
-            "daemon",
-            f"Process {owner} holds the home but does not answer.",
-            "Run `netclaw daemon stop`, then `netclaw daemon start`.",
-        )
-    if home.socket.exists() and not is_listening(home):
+def _stopped(home: Home) -> Finding:
+    if home.socket.exists():
         return passed("daemon", "Stopped; a stale socket is left, the next start replaces it.")
     return passed("daemon", "Stopped.")
 

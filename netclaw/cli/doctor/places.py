@@ -15,7 +15,8 @@ from netclaw.core.errors import NetclawError
 
 CRASH_DAYS = 7
 FREE_FAIL_BYTES = 16 * 1024 * 1024
-FREE_WARN_BYTES = 512 * 1024 * 1024
+FREE_WARN_BYTES = 1024 * 1024 * 1024
+"""A tool can fill the disk that holds the database."""
 
 
 def check_home(home: Home) -> Iterator[Finding]:

@@ -1,0 +1,170 @@
+"""Looks after an admitted message while its session is silent: what the ledger knows of it.
+
+A subscriber is told the end of its turn, unless what should tell it died first. So whoever waits
+also asks, every 10 seconds, and hears an end that no output announced.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from netclaw.core.errors import (
+    DaemonDownError,
+    DrainingError,
+    InternalError,
+    InterruptedByStopError,
+    NotFoundError,
+    OperationTimeoutError,
+    QuarantinedError,
+    UnauthenticatedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from netclaw.cli.chat.feed import SessionFeed
+    from netclaw.cli.chat.turns import TurnFollower
+    from netclaw.wire.v1.gateway_pb2 import (
+        LedgerEntry,
+        SendUserMessageResponse,
+        SessionRow,
+    )
+
+LOOK_EVERY_S = 10.0
+LOOK_SOON_S = 1.0
+"""After something that should have been followed by the end of the turn."""
+TELL_EVERY_S = 60.0
+REST_LOOKS = 6
+"""Looks in a row that find no process, before the message is left to a later start. A session that
+waits for a place among the live ones looks the same, so this is no matter of one look."""
+LEDGER_ROWS = 1000
+OPEN = ("waiting", "running")
+_SILENT = (DaemonDownError, DrainingError, UnauthenticatedError, OperationTimeoutError)
+
+
+class Lookout:
+    """Watches over one message of one session; ends the wait for an answer that cannot come."""
+
+    def __init__(
+        self,
+        feed: SessionFeed,
+        follower: TurnFollower,
+        admitted: SendUserMessageResponse,
+        session_id: str,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._feed = feed
+        self._follower = follower
+        self._admitted = admitted
+        self._session_id = session_id
+        self._tell = tell
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+        self._said = ""
+        self._said_at = 0.0
+        self._has_replayed = False
+        self._looks_at_rest = 0
+        self._looked_into = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look, however much the session says of other things."""
+        return time.monotonic() >= self._look_at
+
+    def patience_s(self) -> float:
+        """Seconds of silence after which to look."""
+        is_suspicious = self._follower.suspicions > self._looked_into
+        soon = LOOK_SOON_S if is_suspicious else LOOK_EVERY_S
+        return max(0.0, min(self._look_at - time.monotonic(), soon))
+
+    def look(self) -> None:
+        """Ask what is known and say it.
+
+        Ends the follower's wait when the turn it saw fail is this message's. Raises what else
+        prevents an answer: the session or its message is gone, held back or at rest.
+        """
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+        self._looked_into = self._follower.suspicions
+        try:
+            entry, row = self._ask()
+        except NotFoundError:
+            raise gone() from None
+        except _SILENT as error:
+            self._say(f"[waiting] {error.sentence}")
+            return
+        if entry is None:
+            raise gone()
+        if entry.outcome not in OPEN:
+            self._on_ended(entry)
+        elif not self._follower.fail(entry.turn_id):
+            self._on_open(entry, row)
+
+    def _ask(self) -> tuple[LedgerEntry | None, SessionRow]:
+        from netclaw.wire.v1.gateway_pb2 import GetLedgerRequest, GetSessionRequest
+
+        client = self._feed.client
+        ledger = client.call(
+            client.gateway.GetLedger,
+            GetLedgerRequest(session_id=self._session_id, limit=LEDGER_ROWS),
+        )
+        found = client.call(
+            client.gateway.GetSession, GetSessionRequest(session_id=self._session_id)
+        )
+        mine = self._admitted.input_id
+        entry = next((each for each in ledger.entries if each.input_id == mine), None)
+        return entry, found.row
+
+    def _on_ended(self, entry: LedgerEntry) -> None:
+        """The end is recorded: read it from the record; if it is not there, say what is known."""
+        if not self._has_replayed:
+            self._has_replayed = True
+            self._look_at = time.monotonic() + LOOK_SOON_S
+            self._feed.restart_from(max(self._admitted.seq - 1, 0))
+            return
+        if entry.outcome == "closed":
+            raise InterruptedByStopError(
+                "The message was closed without an answer: its session was reset or deleted."
+            )
+        raise InternalError(
+            f"The turn {entry.turn_id} of the message ended ({entry.outcome}), but its outputs did"
+            " not arrive here.",
+            fix=f"Read the answer with `netclaw sessions history {self._session_id}`.",
+        )
+
+    def _on_open(self, entry: LedgerEntry, row: SessionRow) -> None:
+        if row.quarantined:
+            raise held_back(
+                "The session crashed repeatedly and is quarantined; the message is kept.",
+                self._session_id,
+            )
+        is_at_rest = not row.pid and row.phase == "passive"
+        self._looks_at_rest = self._looks_at_rest + 1 if is_at_rest else 0
+        if self._looks_at_rest >= REST_LOOKS:
+            raise InterruptedByStopError(
+                "The session's process ended before the message was answered, and none follows;"
+                " the message is kept.",
+                fix=f"`netclaw sessions restart {self._session_id}` starts one that answers it.",
+            )
+        process = f"process {row.pid}" if row.pid else "no process yet"
+        self._say(
+            f"[waiting] the message is {entry.outcome}; the session is {row.phase}, {process}"
+        )
+
+    def _say(self, line: str) -> None:
+        """Say what is new at once, and now and then that nothing is."""
+        now = time.monotonic()
+        if line != self._said or now - self._said_at >= TELL_EVERY_S:
+            self._said, self._said_at = line, now
+            self._tell(line)
+
+
+def held_back(sentence: str, session_id: str) -> QuarantinedError:
+    """A quarantined session keeps the message and does not run it: nothing to wait for."""
+    return QuarantinedError(
+        sentence, fix=f"Run `netclaw sessions restart {session_id}`; the message waits."
+    )
+
+
+def gone() -> InterruptedByStopError:
+    """The end of a message whose session is no more."""
+    return InterruptedByStopError("The session was deleted before it answered the message.")
