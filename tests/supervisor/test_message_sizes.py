@@ -9,11 +9,15 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from netclaw.cli.chat.feed import SessionFeed
+from netclaw.cli.chat.link import Link
+from netclaw.cli.client import DaemonClient
+from netclaw.cli.history import read_history
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.exit_codes import ExitCode
 from netclaw.wire.batches import PUBLIC_LIMIT, BatchJoiner, joined_items, joined_rows
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
-from netclaw.wire.v1.common_pb2 import Output, OutputBatch
+from netclaw.wire.v1.common_pb2 import Output, OutputBatch, Sender
 from tests.supervisor.peers import Peer, Script
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
@@ -150,3 +154,57 @@ async def test_a_page_of_a_history_that_was_reset_is_not_mixed_with_the_next(
     request.before = first.before
     error = await refused(world.gateway.GetHistory(request, metadata=world.metadata))
     assert isinstance(error, InvalidArgumentError)
+
+
+async def first_text(link: Link) -> str:
+    """The first whole text that a conversation sees."""
+    outputs = link.outputs()
+    async with asyncio.timeout(10):
+        async for output in outputs:
+            if output.type == "text":
+                await outputs.aclose()  # type: ignore[attr-defined]
+                return output.text
+    raise AssertionError("the stream ended without text")
+
+
+@pytest.mark.requirement("supervisor.history-pages")
+async def test_the_command_line_reads_what_no_single_message_could_carry(
+    world: InProcess,
+) -> None:
+    world.spawner.scripts = [answering(HUGE)]
+    await world.ensure("hello")
+    async with world.attached("hello", 64) as early:
+        for number in (1, 2):
+            await world.send("hello", f"m{number}")
+            await early.until("turn_completed", number)
+
+    def read() -> tuple[list[str], list[str], list[str]]:
+        with DaemonClient(world.home) as client:
+            items = read_history(client, "hello")
+            newest = read_history(client, "hello", limit=3)
+        feed = SessionFeed(
+            DaemonClient(world.home),
+            world.home,
+            "hello",
+            filter_bits=1,
+            after_seq=0,
+            tell=lambda _: None,
+        )
+        texts: list[str] = []
+        for output in feed:
+            texts += [output.text] if output.type == "text" else []
+            if output.type == "turn_completed" and len(texts) == 2:
+                break
+        feed.close()
+        return [item.text for item in items], [item.text for item in newest], texts
+
+    items, newest, texts = await asyncio.to_thread(read)
+    assert items == ["m1", HUGE, "m2", HUGE]
+    assert newest == items[1:]
+    assert texts == [HUGE, HUGE]
+    link = Link(world.home, Sender(), lambda _: None)
+    await link.open("hello")
+    link._last_seq = 0  # as after a reconnect to a daemon that it saw nothing of
+    assert await first_text(link) == HUGE
+    assert (await link.recent(2))[-1].text.endswith("Grüße, ")
+    await link.close()
