@@ -8,7 +8,7 @@ author's future resolves (decision 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -203,6 +203,21 @@ class OutboxItem:
     attempts: int
 
 
+CLAIM_BYTES = 3 * 1024 * 1024
+"""Text of the replies of one claim: as much as one answer over the public socket carries."""
+
+
+def fitting(texts: Iterable[str]) -> int:
+    """How many of these replies one claim hands out: at least one, at most `CLAIM_BYTES`."""
+    size = count = 0
+    for text in texts:
+        size += len(text.encode("utf-8", "surrogatepass"))
+        if count and size > CLAIM_BYTES:
+            break
+        count += 1
+    return count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCounts:
     """Totals for `status`."""
@@ -341,7 +356,10 @@ class JournalStore(Protocol):
     async def claim_outbox(
         self, channel: str, *, limit: int, claimant: str, at: int
     ) -> tuple[OutboxItem, ...]:
-        """Claim due rows, FIFO per binding; claims of another claimant have lapsed."""
+        """Claim due rows that `fitting` lets out, FIFO per binding.
+
+        Claims of another claimant have lapsed.
+        """
 
     async def confirm_outbox(
         self,

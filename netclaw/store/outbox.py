@@ -8,7 +8,7 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem
+from netclaw.ports.journal import LedgerDelivery, OutboxItem, fitting
 from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope
@@ -76,8 +76,12 @@ def deliveries(db: Database, session: int, input_id: str) -> tuple[LedgerDeliver
 def claim(
     scope: WriteScope, channel: str, *, limit: int, claimant: str, at: int
 ) -> tuple[OutboxItem, ...]:
-    """Claim the due head of each binding; what another claimant held is taken over."""
-    found = scope.db.rows(_SELECT_DUE, (channel, at, claimant, limit))
+    """Claim the due head of each binding; what another claimant held is taken over.
+
+    Not more than fits into one answer to the claimant, but always one.
+    """
+    due = scope.db.rows(_SELECT_DUE, (channel, at, claimant, limit))
+    found = due[: fitting(cast("str", values[4]) for values in due)]
     scope.db.run_many(
         "UPDATE outbox SET state = ?, claimant = ? WHERE id = ?",
         [(CLAIMED, claimant, values[0]) for values in found],

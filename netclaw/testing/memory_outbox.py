@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem
+from netclaw.ports.journal import LedgerDelivery, OutboxItem, fitting
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +57,7 @@ class MemoryOutbox:
             for reply in heads.values()
             if reply.claimant != claimant and reply.next_attempt_at <= at
         ][:limit]
+        due = due[: fitting(reply.row.text for reply in due)]
         for reply in due:
             reply.state, reply.claimant = "claimed", claimant
         return tuple(

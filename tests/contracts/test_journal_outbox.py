@@ -8,7 +8,7 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, TurnId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import OutboxItem
+from netclaw.ports.journal import CLAIM_BYTES, OutboxItem
 from tests.contracts.journal_world import SESSION, World, recorded, started
 
 HERE = DeliveryTarget(channel=SourceKind.SLACK, address="C1/1")
@@ -148,3 +148,16 @@ async def test_the_ledger_shows_the_deliveries_of_an_input(journal_world: World)
     assert states == [("slack", "delivered", 1), ("discord", "waiting", 0)]
     assert entries[answered].deliveries[0].external_id == "x1"
     assert [one.state for one in entries[other].deliveries] == ["waiting"]
+
+
+@pytest.mark.requirement("supervisor.message-size")
+async def test_a_claim_takes_no_more_than_one_answer_carries(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    texts = ["x" * (CLAIM_BYTES + 1), "a", "b" * CLAIM_BYTES, "c"]
+    targets = [DeliveryTarget(channel=SourceKind.SLACK, address=f"C{n}") for n in range(4)]
+    await reply(world, *zip(targets, texts, strict=True))
+    claims = []
+    while claimed := await claim(world):
+        claims.append([len(item.text) for item in claimed])
+    assert claims == [[CLAIM_BYTES + 1], [1], [CLAIM_BYTES], [1]]
