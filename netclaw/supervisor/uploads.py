@@ -85,7 +85,10 @@ class Uploads:
         """The uploads a message names; raises `NotFoundError` for one that is not there."""
         named = list(wanted)
         if len(named) > MEDIA_PER_MESSAGE:
-            raise TooLargeError(f"A message has at most {MEDIA_PER_MESSAGE} attachments.")
+            raise TooLargeError(
+                f"A message has at most {MEDIA_PER_MESSAGE} attachments.",
+                fix="Send the others with another message.",
+            )
         return await asyncio.to_thread(
             lambda: tuple(_look_up(Path(storage.staging), media.upload_id) for media in named)
         )
@@ -173,9 +176,13 @@ def _tidy(staging: Path, now_s: float) -> int:
 
 def _check_sizes(chunk: int, total: int) -> None:
     if chunk > CHUNK_LIMIT:
-        raise TooLargeError(f"A piece of an upload has at most {CHUNK_LIMIT} bytes.")
+        raise TooLargeError(
+            f"A piece of an upload has at most {CHUNK_LIMIT} bytes.", fix="Send smaller pieces."
+        )
     if total > FILE_LIMIT:
-        raise TooLargeError(f"An upload has at most {FILE_LIMIT} bytes.")
+        raise TooLargeError(
+            f"An upload has at most {FILE_LIMIT} bytes.", fix="Send a smaller file."
+        )
 
 
 def _create(place: Path) -> BinaryIO:

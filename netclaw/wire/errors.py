@@ -173,6 +173,12 @@ _PLAIN: dict[grpc.StatusCode, type[NetclawError]] = {
 
 
 def _without_detail(code: grpc.StatusCode | None, details: str, *, is_send: bool) -> NetclawError:
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and not is_send:
+        # Nobody sent a text here: it is the answer that does not fit.
+        return TooLargeError(
+            f"The daemon's answer could not be read: {details or code.name}.",
+            fix="Run `netclaw daemon restart`: the daemon is of another version than this program.",
+        )
     if code in _PLAIN:
         return _PLAIN[code](f"The daemon refused the call: {details or code.name}.")
     has_never_left = any(phrase in details.lower() for phrase in NEVER_CONNECTED)

@@ -17,6 +17,7 @@ from netclaw.core.errors import (
     NotFoundError,
     RateLimitedError,
     StorageFullError,
+    TooLargeError,
 )
 from netclaw.wire.errors import STATUS_OF, error_of, from_rpc_error, to_failure
 
@@ -79,6 +80,17 @@ def test_a_definite_refusal_of_a_send_is_itself() -> None:
         seen.status, grpc.aio.Metadata(), grpc.aio.Metadata(*seen.trailing_metadata), seen.details
     )
     assert isinstance(from_rpc_error(error, is_send=True), StorageFullError)
+
+
+@pytest.mark.requirement("supervisor.message-size")
+def test_an_answer_that_is_too_large_is_not_blamed_on_what_was_sent() -> None:
+    failed = bare(grpc.StatusCode.RESOURCE_EXHAUSTED, "Received message larger than max (5 vs. 4)")
+    answer = from_rpc_error(failed)
+    assert isinstance(answer, TooLargeError)
+    assert "Send less" not in answer.fix
+    sent = from_rpc_error(failed, is_send=True)
+    assert isinstance(sent, TooLargeError)
+    assert "Send less" in sent.fix
 
 
 def test_plain_statuses_and_broken_details_are_understood() -> None:
