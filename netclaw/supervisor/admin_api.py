@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 from netclaw import __version__
-from netclaw.core.errors import ErrorCategory, InvalidArgumentError, StorageReadOnlyError
+from netclaw.core.errors import (
+    ErrorCategory,
+    OperationTimeoutError,
+    QuarantinedError,
+    StorageReadOnlyError,
+)
 from netclaw.core.ids import SessionId, TurnId, parse_session_id
 from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
@@ -138,10 +143,23 @@ class Admin:
             await asyncio.to_thread(self._discard, Path(storage.root))
         return session_row(record, None)
 
-    async def compact_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
-        """Refuse: the session rules know no compaction on request."""
-        await self._slot(request)
-        raise InvalidArgumentError("This version of netclaw does not compact on request.")
+    async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:
+        """Let it shorten its history now, or after its turn; starts it if it is passive."""
+        slot = await self._slot(request)
+        if slot.hold is not None:
+            raise QuarantinedError("This session is quarantined and does not run.")
+        if slot.live is None:
+            self._router.warm((slot.session_id,))
+        try:
+            async with asyncio.timeout(RESTART_PATIENCE_S):
+                await slot.until_state(SlotState.LIVE)
+        except TimeoutError:
+            raise OperationTimeoutError(
+                f"The session did not start within {RESTART_PATIENCE_S:g} s."
+            ) from None
+        if slot.live is not None:
+            slot.live.command(HostCommand(kind="compact", actor=caller.name))
+        return await self._row(slot)
 
     async def read_journal(
         self, request: pb.ReadJournalRequest, _caller: Caller, stream: RpcStream

@@ -14,6 +14,7 @@ from netclaw.core.errors import (
     DeniedByPolicyError,
     InvalidArgumentError,
     NotFoundError,
+    QuarantinedError,
     TooLargeError,
 )
 from netclaw.core.exit_codes import ExitCode
@@ -21,6 +22,7 @@ from netclaw.core.ids import SessionId
 from netclaw.core.session.events import InputAdmitted
 from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.daemon import Wish
+from netclaw.supervisor.slot import Hold
 from netclaw.wire.convert import recorded_of
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import DeliveryTarget, MediaRef, Sender
@@ -125,11 +127,31 @@ async def test_the_journal_is_read_as_stored_from_a_seq_on(world: InProcess) -> 
     assert isinstance(recorded_of(rows[0]).event, InputAdmitted)
 
 
-async def test_compaction_on_request_is_honestly_refused(world: InProcess) -> None:
+@pytest.mark.requirement("compaction.manual")
+async def test_compaction_on_request_starts_a_passive_session(world: InProcess) -> None:
+    wishes: list[tuple[str, str]] = []
+
+    async def take_wish(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        frame = await peer.expect("command")
+        wishes.append((frame.command.kind, frame.command.actor))
+        return int(ExitCode.PASSIVATED)
+
+    world.spawner.scripts = [take_wish]
     await world.ensure("hello")
+    assert (await world.row("hello")).phase == "passive"
+    assert (await world.admin_call("CompactSession", "hello")).pid
+    await world.until(lambda: bool(wishes))
+    assert [kind for kind, _ in wishes] == ["compact"]
+
+
+@pytest.mark.requirement("compaction.manual")
+async def test_compaction_of_a_quarantined_session_is_refused(world: InProcess) -> None:
+    await world.ensure("hello")
+    world.supervisor.router.hold(SessionId("hello"), Hold.QUARANTINE)
     error = await refused(world.admin_call("CompactSession", "hello"))
-    assert isinstance(error, InvalidArgumentError)
-    assert "does not compact" in error.sentence
+    assert isinstance(error, QuarantinedError)
 
 
 async def inject(world: InProcess, session_id: str, **sender: str) -> InputAdmitted:
