@@ -23,7 +23,7 @@ words = st.text("abcdefghijklmnopqrstuvwxyzäß -_/\\\"'{}", min_size=1, max_siz
 )
 folders = words.map(lambda text: f"/srv/{text}")
 addresses = st.sampled_from(["http://127.0.0.1:8080/v1", "https://example.test", "http://[::1]:9/"])
-spans = st.sampled_from(["00:00:00", "00:00:01.5", "01:30:00", "2.00:00:00"])
+spans = st.sampled_from(["00:00:00", "00:00:01.5000000", "01:30:00", "2.00:00:00"])
 
 TOGETHER: dict[str, Values] = {
     "Daemon.DrainSeconds": st.floats(0, 30).map(lambda value: round(value, 3)),
