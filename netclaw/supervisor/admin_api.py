@@ -45,7 +45,7 @@ from netclaw.wire.v1.session_host_pb2 import HostCommand
 
 _log = logging.getLogger(__name__)
 
-JOURNAL_PAGE = 500
+JOURNAL_PAGE = 100
 RESET_SENTENCE = "The session was reset before this message was answered."
 DELETED_SENTENCE = "The session was deleted before this message was answered."
 RESTART_PATIENCE_S = 15.0

@@ -23,8 +23,8 @@ from netclaw.wire.replay import Replay
 from netclaw.wire.v1.common_pb2 import Output
 from netclaw.wire.v1.gateway_pb2 import AttachRequest
 
-PAGE_ROWS = 500
-"""Journal rows read at once for a replay."""
+PAGE_ROWS = 100
+"""Journal rows read at once for a replay; a row may hold megabytes."""
 INLINE_BYTES = 256 * 1024
 
 
