@@ -282,8 +282,12 @@ class Actor:
         return flight
 
     def _tell_storage_failure(self, sentence: str) -> None:
-        """Decision 11: nothing can be recorded, so the person is told directly."""
+        """Decision 11: nothing can be recorded, so the people are told directly.
+
+        Whoever waits in the buffer would hear as little of an end as who waits for the open turn.
+        """
         turn = self.state.turn
+        waiting = (*self.state.in_turn, *self.state.buffered)
         told = sentence or "Saving the session failed."
         self._outbound.emit(
             (
@@ -292,6 +296,7 @@ class Actor:
                     category=ErrorCategory.STORAGE,
                     sentence=f"{told} {MAYBE_RUN}" if turn else told,
                     reference=new_reference(),
+                    input_ids=tuple(item.admitted.input_id for item in waiting),
                 ),
             )
         )

@@ -9,6 +9,7 @@ from functools import partial
 
 from netclaw.core.ids import DispatchToken, SessionId
 from netclaw.core.redaction import shown_arguments
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
@@ -114,10 +115,18 @@ class Session:
             self._actor.post(make(command))
 
 
+def after_drain_of(command: HostCommand) -> AfterDrain:
+    """What follows a drain; a word that is not known is read as the plain stop or restart."""
+    try:
+        return AfterDrain(command.then)
+    except ValueError:
+        return AfterDrain.DAEMON_RESTART if command.is_restart else AfterDrain.DAEMON_STOP
+
+
 _COMMANDS: dict[str, Callable[[HostCommand], SessionCommand]] = {
     "stop_turn": lambda command: StopTurn(actor=command.actor),
     "compact": lambda command: Compact(actor=command.actor),
-    "drain": lambda command: Drain(is_restart=command.is_restart, budget_s=command.budget_s),
+    "drain": lambda command: Drain(then=after_drain_of(command), budget_s=command.budget_s),
     "passivate": lambda command: Passivate(reason=command.reason),
 }
 """The supervisor's wishes as commands of the rules."""

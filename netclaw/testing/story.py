@@ -14,6 +14,7 @@ from netclaw.core.authority import Authority, SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, InputId
 from netclaw.core.messages import Message, Usage
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import (
     Advance,
     Drain,
@@ -221,9 +222,11 @@ class Story:
             self.when(self.tool_ended())
         return self.last
 
-    def drain(self, *, is_restart: bool = True, budget_s: float = 20.0) -> Decision:
-        """The daemon drains this session."""
-        return self.when(Drain(is_restart=is_restart, budget_s=budget_s))
+    def drain(
+        self, then: AfterDrain = AfterDrain.DAEMON_RESTART, *, budget_s: float = 20.0
+    ) -> Decision:
+        """The supervisor drains this session."""
+        return self.when(Drain(then=then, budget_s=budget_s))
 
     def fire(self, timer: TimerKind) -> Decision:
         """The current timer of this kind is due."""

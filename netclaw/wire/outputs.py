@@ -161,10 +161,11 @@ def _read_error(m: pb.Output) -> out.ErrorOutput:
 
 def _write_notice(output: out.NoticeOutput, m: pb.Output) -> None:
     m.text, m.outcome = output.sentence, output.kind
+    m.input_ids.extend(output.input_ids)
 
 
 def _read_notice(m: pb.Output) -> out.NoticeOutput:
-    return out.NoticeOutput(sentence=m.text, kind=m.outcome)
+    return out.NoticeOutput(sentence=m.text, kind=m.outcome, input_ids=input_ids_of(m.input_ids))
 
 
 def _write_compaction(output: out.CompactionOutput, m: pb.Output) -> None:

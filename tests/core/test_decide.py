@@ -11,6 +11,7 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, DispatchToken
 from netclaw.core.messages import Usage
 from netclaw.core.session import commands as c
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.decide import RULES
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.phase import Phase
@@ -88,7 +89,7 @@ STALE_COMMANDS: list[c.SessionCommand] = [
 LIVE_COMMANDS: list[c.SessionCommand] = [
     c.Recover(),
     c.StopTurn(actor="operator"),
-    c.Drain(is_restart=True, budget_s=5.0),
+    c.Drain(then=AfterDrain.DAEMON_RESTART, budget_s=5.0),
     c.Passivate(reason="operator"),
     c.ChangeInterest(interest=OutputFilter.TEXT),
 ]

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import Advance, BeginOutput, Drain, StopTurn, TimerKind
 from netclaw.core.session.effects import (
     CancelModel,
@@ -27,8 +29,15 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
-from netclaw.core.session.outputs import NoticeOutput, OutputFilter, TextOutput
+from netclaw.core.session.outputs import (
+    ErrorOutput,
+    NoticeOutput,
+    OutputFilter,
+    TextOutput,
+    TurnCompletedOutput,
+)
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.sentences import MAYBE_RUN
 from netclaw.core.session.state import Runtime
 from netclaw.core.tool_call import OutcomeCategory
 from netclaw.testing.matchers import containing, like
@@ -78,18 +87,29 @@ def test_a_tool_loop_stops_at_the_batch_boundary_and_resumes_quietly() -> None:
 
 
 @pytest.mark.requirement("core.drain-notice")
-@pytest.mark.parametrize(("is_restart", "word"), [(True, "restarting"), (False, "stopping")])
-def test_a_turn_that_cannot_resume_is_stopped_with_a_notice(is_restart: bool, word: str) -> None:
+@pytest.mark.parametrize(
+    ("then", "kind", "why"),
+    [
+        (AfterDrain.DAEMON_RESTART, "restarting", "netclaw is restarting"),
+        (AfterDrain.DAEMON_STOP, "stopping", "netclaw is stopping"),
+        (AfterDrain.SESSION_RESTART, "restarting", "This session is restarting"),
+    ],
+)
+def test_a_turn_that_cannot_resume_is_stopped_with_a_notice(
+    then: AfterDrain, kind: str, why: str
+) -> None:
     story = started()
     story.call_tools()
     story.admit("waiting", by=BOB)
-    story.drain(is_restart=is_restart)
+    story.drain(then)
     decision = story.finish_tools()
-    assert decision.events[-1] == like(DrainStopped, is_restart=is_restart, is_person_told=True)
-    assert decision.outputs[-1] == like(
-        NoticeOutput, kind=word, sentence=containing(word, "may already have run")
+    assert decision.events[-1] == like(
+        DrainStopped, is_restart=then.is_restart, is_person_told=True
     )
-    assert decision.outbox == (like(OutboxRow, text=containing(word), input_ids=("i1",)),)
+    assert decision.outputs[-1] == like(
+        NoticeOutput, kind=kind, sentence=containing(why, "may already have run")
+    )
+    assert decision.outbox == (like(OutboxRow, text=containing(why), input_ids=("i1",)),)
 
 
 @pytest.mark.requirement("core.drain-notice")
@@ -217,8 +237,8 @@ def test_a_second_drain_says_how_it_ends() -> None:
     story = started()
     story.call_tools()
     story.admit(by=BOB)
-    story.drain(is_restart=True)
-    story.drain(is_restart=False)
+    story.drain(AfterDrain.DAEMON_RESTART)
+    story.drain(AfterDrain.DAEMON_STOP)
     story.finish_tools()
     assert story.events()[-1] == like(DrainStopped, is_restart=False)
 
@@ -237,6 +257,115 @@ def test_after_the_process_decided_to_exit_nothing_is_decided() -> None:
     story.start()
     story.drain()
     story.fire(TimerKind.PASSIVATION_GRACE)
-    for command in (Advance(), Drain(is_restart=False, budget_s=1.0)):
+    for command in (Advance(), Drain(then=AfterDrain.NOTHING, budget_s=1.0)):
         decision = story.when(command)
         assert (decision.events, decision.effects, decision.runtime) == ((), (), story.runtime)
+
+
+def ended_by_stop(story: Story) -> None:
+    """The turn is over, everybody was told, and the process leaves with nothing open."""
+    assert story.state.turn is None
+    assert story.runtime.phase is Phase.PASSIVATING
+    assert story.fire(TimerKind.PASSIVATION_GRACE).events == (like(Passivated),)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_a_turn_that_could_resume_is_ended_where_nothing_follows() -> None:
+    story = started()
+    story.drain(AfterDrain.NOTHING)
+    token = story.model_token
+    decision = story.fire(TimerKind.DRAIN_SAFE_POINT)
+    assert decision.events == (
+        like(
+            TurnFailed,
+            category=ErrorCategory.INTERRUPTED,
+            input_ids=("i1",),
+            note="This session was stopped; the work on this message was stopped before it was"
+            " finished.",
+        ),
+    )
+    assert CancelModel(token=token) in decision.effects
+    assert decision.outputs[:2] == (
+        like(ErrorOutput, input_ids=("i1",), sentence=containing("stopped")),
+        like(TurnCompletedOutput, input_ids=("i1",), outcome=None),
+    )
+    assert decision.outbox == (like(OutboxRow, input_ids=("i1",)),)
+    ended_by_stop(story)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_a_stop_ends_the_turn_at_the_batch_boundary_with_a_warning() -> None:
+    story = started()
+    story.call_tools()
+    story.drain(AfterDrain.NOTHING)
+    decision = story.finish_tools()
+    assert decision.events == (
+        like(ToolResultRecorded),
+        like(TurnFailed, note=containing("may already have run")),
+    )
+    ended_by_stop(story)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_a_stop_whose_budget_is_over_closes_the_calls_that_still_run() -> None:
+    story = started()
+    story.call_tools(2)
+    story.when(story.tool_ended())
+    story.drain(AfterDrain.NOTHING)
+    running = story.runtime.running[0]
+    decision = story.fire(TimerKind.DRAIN_SAFE_POINT)
+    assert decision.events == (like(ToolResultRecorded), like(TurnFailed, closed_call_ids=()))
+    recorded = decision.events[0]
+    assert isinstance(recorded, ToolResultRecorded)
+    assert recorded.result.receipt.category is OutcomeCategory.INTERRUPTED
+    assert CancelTool(token=running.token, call_id=running.call_id) in decision.effects
+    ended_by_stop(story)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_calls_that_a_stop_keeps_from_starting_are_closed_with_the_turn() -> None:
+    story = started()
+    story.drain(AfterDrain.NOTHING)
+    decision = story.call_tools(2)
+    failed = decision.events[-1]
+    assert isinstance(failed, TurnFailed)
+    assert MAYBE_RUN not in failed.note
+    assert len(failed.closed_call_ids) == 2
+    ended_by_stop(story)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_inputs_that_wait_at_a_stop_run_at_the_next_start() -> None:
+    story = started()
+    story.call_tools()
+    story.admit("waiting", by=BOB)
+    story.drain(AfterDrain.NOTHING)
+    story.finish_tools()
+    ended_by_stop(story)
+    assert story.crash().start().events == (like(TurnStarted, input_ids=("i2",)),)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_a_stop_during_recovery_ends_the_turn_that_was_open() -> None:
+    story = started()
+    story.crash()
+    story.drain(AfterDrain.NOTHING)
+    assert story.start().events == (like(TurnFailed, input_ids=("i1",)),)
+    ended_by_stop(story)
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_a_stop_after_another_drain_ends_the_turn_that_drain_left_open() -> None:
+    story = started()
+    story.drain(AfterDrain.SESSION_RESTART)
+    story.fire(TimerKind.DRAIN_SAFE_POINT)
+    assert story.state.turn is not None
+    assert story.drain(AfterDrain.NOTHING).events == (like(TurnFailed, input_ids=("i1",)),)
+    ended_by_stop(story)
+
+
+def test_a_stop_of_the_session_stays_one_when_the_daemon_drains_too() -> None:
+    story = started()
+    story.drain(AfterDrain.NOTHING)
+    story.drain(AfterDrain.DAEMON_STOP)
+    assert story.fire(TimerKind.DRAIN_SAFE_POINT).events == (like(TurnFailed),)

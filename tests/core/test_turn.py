@@ -11,6 +11,7 @@ from netclaw.core.authority import Principal, SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import AssistantMessage, NoteMessage, Usage, UserMessage
 from netclaw.core.session import snapshots, turn
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import Advance, FinishReason, StopTurn, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import (
@@ -266,7 +267,7 @@ def test_no_turn_starts_while_draining() -> None:
     story.given(story.input())
     draft = Draft(
         story.state,
-        replace(story.runtime, phase=Phase.READY, drain=DrainState(is_restart=True)),
+        replace(story.runtime, phase=Phase.READY, drain=DrainState(then=AfterDrain.DAEMON_STOP)),
         now_ms=0,
         make_id=story.make_id,
         settings=story.settings,

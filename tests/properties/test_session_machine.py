@@ -20,6 +20,7 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, InputId
 from netclaw.core.messages import Usage
 from netclaw.core.session import commands as c
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import InputAdmitted
 from netclaw.core.session.evolve import replay
 from netclaw.core.session.outputs import OutputFilter
@@ -103,10 +104,10 @@ class SessionMachine(RuleBasedStateMachine):
             self.world.kill(is_write_done=is_write_done)
 
     @precondition(lambda self: self.world.process is not None)
-    @rule(is_restart=st.booleans(), odds=st.integers(min_value=0, max_value=2))
-    def drain(self, is_restart: bool, odds: int) -> None:
+    @rule(then=st.sampled_from(AfterDrain), odds=st.integers(min_value=0, max_value=2))
+    def drain(self, then: AfterDrain, odds: int) -> None:
         if odds == 0:
-            self.alive().mailbox.append(c.Drain(is_restart=is_restart, budget_s=20.0))
+            self.alive().mailbox.append(c.Drain(then=then, budget_s=20.0))
 
     @precondition(lambda self: self.world.process is not None)
     @rule(

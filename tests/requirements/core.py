@@ -215,6 +215,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At the end of the drain's budget running tools are killed and the person is told.",
     ),
     Requirement(
+        "core.drain-nothing-follows",
+        "protocol Recovery",
+        "Where no start follows a drain, the open turn is ended there and its people are told.",
+    ),
+    Requirement(
         "core.drain-inputs", _RECOVERY, "Inputs during a drain are kept and run after the start."
     ),
     Requirement(

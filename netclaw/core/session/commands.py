@@ -13,6 +13,7 @@ from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken
 from netclaw.core.messages import Usage
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.tool_call import ToolResult
 
@@ -118,9 +119,9 @@ class StopTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """The daemon stops or restarts: stop at the next safe point, within `budget_s`."""
+    """This process has to end: stop at the next safe point, within `budget_s`."""
 
-    is_restart: bool
+    then: AfterDrain
     budget_s: float
 
 

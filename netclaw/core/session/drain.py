@@ -1,10 +1,12 @@
-"""Stopping at a safe point for a stop or restart of the daemon (S0 "Recovery and restart")."""
+"""Stopping at a safe point because the process has to end (S0 "Recovery and restart")."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from netclaw.core.session import passivation, replies, sentences, turn
+from netclaw.core.errors import ErrorCategory
+from netclaw.core.session import call_results, passivation, replies, sentences, turn
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import Drain, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelModel, CancelTimer, CancelTool, StartTimer
@@ -43,32 +45,90 @@ def has_real_result(item: CallState) -> bool:
 
 
 def begin(draft: Draft, command: Drain) -> None:
-    """Take no new work; stop now, or at the next safe point within the budget."""
-    draft.runtime = replace(draft.runtime, drain=DrainState(is_restart=command.is_restart))
+    """Take no new work; stop now, or at the next safe point within the budget.
+
+    The last drain says what follows, except that a stop of this session stays one.
+    """
+    if _then(draft) is not AfterDrain.NOTHING:
+        draft.runtime = replace(draft.runtime, drain=DrainState(then=command.then))
     if draft.runtime.phase in (Phase.PROCESSING, Phase.COMPACTING):
         _wait_for_safe_point(draft, command.budget_s)
     elif draft.runtime.phase in (Phase.READY, Phase.PASSIVATING):
+        leave(draft)
+
+
+def leave(draft: Draft) -> None:
+    """Exit from rest; a turn that is open and that nothing would take up is ended first."""
+    open_turn = draft.state.turn
+    if open_turn is None or _then(draft) is not AfterDrain.NOTHING:
         passivation.begin(draft, reason="drain", grace_s=0.0)
+        return
+    if draft.runtime.phase is Phase.PASSIVATING:
+        passivation.abort(draft)
+    draft.move(Phase.PROCESSING)
+    _end_here(draft, open_turn)
+
+
+def _then(draft: Draft) -> AfterDrain | None:
+    drain = draft.runtime.drain
+    return None if drain is None else drain.then
 
 
 def stop_here(draft: Draft, open_turn: OpenTurn, *, point: str) -> None:
-    """Leave the turn open for the next start, tell the person if it cannot go on, and exit."""
-    state, drain = draft.state, draft.runtime.drain
-    is_restart = drain is not None and drain.is_restart
+    """Leave the turn open for the next start, tell the person if it cannot go on, and exit.
+
+    Where no start follows by itself the turn ends here: nobody may wait for one that never comes.
+    """
+    then = _then(draft) or AfterDrain.DAEMON_STOP
+    draft.perform(CancelTimer(timer=TimerKind.DRAIN_SAFE_POINT))
+    if then is AfterDrain.NOTHING:
+        _end_here(draft, open_turn)
+    else:
+        _leave_open(draft, open_turn, then, point=point)
+
+
+def _end_here(draft: Draft, open_turn: OpenTurn) -> None:
+    has_launched = open_turn.has_launched
+    interrupt(draft, sentences.stop_notice(AfterDrain.NOTHING, has_launched=has_launched))
+
+
+def interrupt(draft: Draft, sentence: str) -> None:
+    """End the open turn as Interrupted, and with it the calls whose result will never be known.
+
+    An input that joined after the last round returns to the buffer (protocol "Recovery, exactly").
+    """
+    open_turn = draft.state.turn
+    if open_turn is None:
+        return
+    for item in open_turn.batch:
+        if item.is_launched and item.result is None:
+            result = call_results.interrupted(item)
+            call_results.record(draft, open_turn, result, name=item.call.name)
+    turn.fail(
+        draft,
+        open_turn,
+        category=ErrorCategory.INTERRUPTED,
+        sentence=sentence,
+        returned=frozenset(open_turn.joined_since_round),
+    )
+
+
+def _leave_open(draft: Draft, open_turn: OpenTurn, then: AfterDrain, *, point: str) -> None:
+    state = draft.state
     is_told = not may_resume(state)
     draft.record(
         DrainStopped(
             turn_id=open_turn.turn_id,
             point=point,
-            is_restart=is_restart,
+            is_restart=then.is_restart,
             is_person_told=is_told,
         )
     )
     if is_told:
-        sentence = sentences.stop_notice(is_restart=is_restart, has_launched=open_turn.has_launched)
-        draft.say(NoticeOutput(sentence=sentence, kind="restarting" if is_restart else "stopping"))
+        sentence = sentences.stop_notice(then, has_launched=open_turn.has_launched)
+        kind = "restarting" if then.is_restart else "stopping"
+        draft.say(NoticeOutput(sentence=sentence, kind=kind))
         draft.post(replies.rows_for(state.in_turn, turn_id=open_turn.turn_id, text=sentence))
-    draft.perform(CancelTimer(timer=TimerKind.DRAIN_SAFE_POINT))
     turn.clear_turn(draft)
     draft.move(Phase.READY)
     passivation.begin(draft, reason="drain", grace_s=0.0)

@@ -6,20 +6,18 @@ and is never run again; an open turn goes on under its own id or ends with a not
 
 from __future__ import annotations
 
-from netclaw.core.errors import ErrorCategory
-from netclaw.core.session import drain, passivation, sentences, tool_batch, turn
+from netclaw.core.session import drain, sentences, tool_batch, turn
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import Resumed
 from netclaw.core.session.phase import Phase
-from netclaw.core.session.state import CallState, OpenTurn
-from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+from netclaw.core.session.state import OpenTurn
 
 
 def recover(draft: Draft) -> None:
     """Become Ready and take up whatever work is due."""
     draft.move(Phase.READY)
     if draft.runtime.drain is not None:
-        passivation.begin(draft, reason="drain", grace_s=0.0)
+        drain.leave(draft)
         return
     open_turn = draft.state.turn
     if open_turn is None:
@@ -41,24 +39,7 @@ def _resume(draft: Draft, open_turn: OpenTurn) -> None:
 
 def _end(draft: Draft, open_turn: OpenTurn) -> None:
     draft.move(Phase.PROCESSING)
-    for item in open_turn.batch:
-        if item.is_launched and item.result is None:
-            tool_batch.record_result(draft, open_turn, interrupted(item), name=item.call.name)
-    turn.fail(
-        draft,
-        open_turn,
-        category=ErrorCategory.INTERRUPTED,
-        sentence=sentences.with_warning(
-            sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched
-        ),
-        returned=frozenset(open_turn.joined_since_round),
+    sentence = sentences.with_warning(
+        sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched
     )
-
-
-def interrupted(item: CallState) -> ToolResult:
-    """The durable result of a call whose process died under it."""
-    return ToolResult(
-        call_id=item.call.call_id,
-        text=sentences.CALL_INTERRUPTED,
-        receipt=ToolReceipt(category=OutcomeCategory.INTERRUPTED),
-    )
+    drain.interrupt(draft, sentence)

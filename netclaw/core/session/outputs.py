@@ -118,6 +118,7 @@ class ErrorOutput:
     sentence: str
     reference: str
     input_ids: tuple[InputId, ...] = ()
+    """Inputs whose wait this ends; empty for what ends none, as a compaction that was given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,8 @@ class NoticeOutput:
 
     sentence: str
     kind: str
+    input_ids: tuple[InputId, ...] = ()
+    """Inputs that are kept and that nothing will answer until somebody acts: no end of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.tool_call import OutcomeCategory
 
 MAYBE_RUN = "Some actions may already have run."
@@ -106,10 +107,18 @@ def failed_note(category: str) -> str:
     return f"[netclaw] The turn above ended without an answer ({category})."
 
 
-def stop_notice(*, is_restart: bool, has_launched: bool) -> str:
+_WHY_STOPPED: Mapping[AfterDrain, str] = {
+    AfterDrain.DAEMON_RESTART: "netclaw is restarting",
+    AfterDrain.DAEMON_STOP: "netclaw is stopping",
+    AfterDrain.SESSION_RESTART: "This session is restarting",
+    AfterDrain.NOTHING: "This session was stopped",
+}
+
+
+def stop_notice(then: AfterDrain, *, has_launched: bool) -> str:
     """What a person is told when a drain stops their turn for good (S0 "Recovery and restart")."""
-    word = "restarting" if is_restart else "stopping"
-    sentence = f"netclaw is {word}; the work on this message was stopped before it was finished."
+    why = _WHY_STOPPED[then]
+    sentence = f"{why}; the work on this message was stopped before it was finished."
     return with_warning(sentence, has_launched=has_launched)
 
 

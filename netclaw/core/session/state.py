@@ -12,6 +12,7 @@ from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.context.token_estimate import TokenMeter
 from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.compaction_state import CompactionRun
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
 from netclaw.core.session.loop_guard_state import GuardState
@@ -104,7 +105,7 @@ class RunningTool:
 class DrainState:
     """A drain in progress."""
 
-    is_restart: bool
+    then: AfterDrain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import (
+    call_results,
     compacting,
     compaction,
     drain,
@@ -25,12 +26,11 @@ from netclaw.core.session.compaction import TooLarge
 from netclaw.core.session.compaction_state import Trigger
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import RunTool
-from netclaw.core.session.events import RoundRecorded, ToolBatchStarted, ToolResultRecorded
+from netclaw.core.session.events import RoundRecorded, ToolBatchStarted
 from netclaw.core.session.outputs import (
     OutputFilter,
     TextOutput,
     ToolCallOutput,
-    ToolResultOutput,
 )
 from netclaw.core.session.state import OpenTurn, RunningTool
 from netclaw.core.text import storable
@@ -58,7 +58,7 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
         result = refused.get(call.call_id) or _fault_of(call)
         if result is not None:
             draft.say(_call_output(draft, open_turn, call))
-            record_result(draft, open_turn, result, name=call.name)
+            call_results.record(draft, open_turn, result, name=call.name)
     launch(draft)
 
 
@@ -133,23 +133,8 @@ def finish_call(draft: Draft, command: FinishTool) -> None:
     rest = tuple(tool for tool in draft.runtime.running if tool != running)
     draft.runtime = replace(draft.runtime, running=rest)
     result = replace(command.result, text=storable(command.result.text))
-    record_result(draft, open_turn, result, name=command.name)
+    call_results.record(draft, open_turn, result, name=command.name)
     pass_boundary_if_reached(draft)
-
-
-def record_result(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) -> None:
-    """Make one result durable and show it."""
-    draft.record(ToolResultRecorded(turn_id=open_turn.turn_id, result=result))
-    draft.say(
-        ToolResultOutput(
-            turn_id=open_turn.turn_id,
-            call_id=result.call_id,
-            name=name,
-            outcome=result.receipt.category,
-            text=result.text,
-            duration_ms=result.receipt.duration_ms,
-        )
-    )
 
 
 def pass_boundary_if_reached(draft: Draft) -> None:

@@ -1,0 +1,34 @@
+"""Makes the result of a tool call durable and shows it."""
+
+from __future__ import annotations
+
+from netclaw.core.session import sentences
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.events import ToolResultRecorded
+from netclaw.core.session.outputs import ToolResultOutput
+from netclaw.core.session.state import CallState, OpenTurn
+from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+
+
+def record(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) -> None:
+    """Make one result durable and show it."""
+    draft.record(ToolResultRecorded(turn_id=open_turn.turn_id, result=result))
+    draft.say(
+        ToolResultOutput(
+            turn_id=open_turn.turn_id,
+            call_id=result.call_id,
+            name=name,
+            outcome=result.receipt.category,
+            text=result.text,
+            duration_ms=result.receipt.duration_ms,
+        )
+    )
+
+
+def interrupted(item: CallState) -> ToolResult:
+    """The durable result of a launched call whose own will never be known."""
+    return ToolResult(
+        call_id=item.call.call_id,
+        text=sentences.CALL_INTERRUPTED,
+        receipt=ToolReceipt(category=OutcomeCategory.INTERRUPTED),
+    )
