@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from netclaw.core.errors import NotFoundError
-from netclaw.wire.v1.common_pb2 import Output
+from netclaw.wire.v1.common_pb2 import JournalRow, Output
 from netclaw.wire.v1.gateway_pb2 import GetLedgerResponse, LedgerEntry, SendUserMessageRequest
 from tests.cli.runner import Cli
 from tests.cli.scripted_daemon import ScriptedDaemon, said
@@ -138,13 +138,20 @@ def test_a_deleted_session_ends_the_wait(cli: Cli, daemon: ScriptedDaemon, way: 
 
 
 @pytest.mark.requirement("cli.chat-ends")
-def test_a_session_at_rest_ends_the_wait(cli: Cli, daemon: ScriptedDaemon) -> None:
+@pytest.mark.parametrize(("last", "looks"), [("Passivated", 2), ("TurnStarted", 3)])
+def test_a_session_without_a_process_ends_the_wait(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, last: str, looks: int
+) -> None:
+    monkeypatch.setattr("netclaw.cli.chat.lookout.IDLE_LOOKS", 3)
     daemon.script = silent
+    daemon.row("notes").head_seq = 12
+    daemon.journal = [JournalRow(seq=11, type="Passivated"), JournalRow(seq=12, type=last)]
     known(daemon, "running", turn="turn1")
     result = cli("chat", "-p", "hi", "--resume", "notes", "--json")
     assert (result.code, result.json["error"]["code"]) == (1, "interrupted")
     assert "the message is kept" in result.err
-    assert len(daemon.requests("GetLedger")) == 6
+    assert "netclaw sessions restart notes" in result.err
+    assert len(daemon.requests("GetLedger")) == looks
 
 
 @pytest.mark.requirement("cli.chat-ends")

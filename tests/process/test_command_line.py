@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.process.small_disk import fill, small_disk
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(90)
@@ -163,6 +164,57 @@ async def test_an_admitted_message_is_answered_without_its_sender(world: World) 
     assert again.json["response"] == "later"
     (entry,) = (await cli(world, "ledger", "n", "--json")).json
     assert (entry["messageId"], entry["outcome"]) == ("m", "completed")
+
+
+@pytest.mark.requirement("cli.chat-ends")
+@pytest.mark.parametrize("words", [("stop",), ("reset",), ("delete", "--yes")])
+async def test_a_chat_ends_with_its_session(world: World, words: tuple[str, ...]) -> None:
+    chat = await begin(world, "chat", "-p", "[[gate:held]] hi", "--resume", "n", "--json")
+    await world.at_gate("held")
+    verb, *flags = words
+    await cli(world, "sessions", verb, "n", *flags)
+    result = await finish(chat)
+    assert (result.code, result.json["error"]["code"]) == (1, "interrupted"), result
+
+
+@pytest.mark.requirement("cli.chat-ends")
+async def test_a_chat_ends_when_its_turn_cannot_be_recorded() -> None:
+    world = World()
+    with small_disk(world.home, megabytes=64):
+        async with world:
+            await world.start()
+            chat = await begin(world, "chat", "-p", "[[gate:full]][[reply:yes]]", "--json")
+            await world.at_gate("full")
+            ballast = fill(world.home)
+            world.open_gate("full")
+            result = await finish(chat)
+            assert (result.code, result.json["error"]["category"]) == (1, "Storage"), result
+            ballast.unlink()
+
+
+@pytest.mark.requirement("cli.held-home")
+async def test_changes_at_the_same_time_wait_for_each_others_restarts(world: World) -> None:
+    keys = ("MemoryMiB", "Processes")
+    changes = [
+        begin(world, "config", "set", f"Tools.Sandbox.{key}", str(number), "--json")
+        for number in (700, 800, 900)
+        for key in keys
+    ]
+    for process in await asyncio.gather(*changes):
+        result = await finish(process)
+        assert result.code == 0, result
+        assert result.json["applied"] in ("restarted", "unchanged")
+    assert (await cli(world, "status", "--json")).json["daemon"]["pid"] == world.pid
+
+
+@pytest.mark.requirement("cli.held-home")
+async def test_a_restart_mends_a_daemon_that_lost_its_token(world: World) -> None:
+    (world.home / "run" / "operator.token").unlink()
+    result = await cli(world, "sessions", code=1)
+    assert "operator.token is not there" in result.err
+    assert (await cli(world, "daemon", "restart", "--json")).json["pid"] != world.pid
+    await cli(world, "sessions")
+    await cli(world, "daemon", "stop")
 
 
 @pytest.mark.requirement("cli.attach")

@@ -14,6 +14,7 @@ from netclaw.core.errors import (
     DrainingError,
     InternalError,
     InterruptedByStopError,
+    NetclawError,
     NotFoundError,
     OperationTimeoutError,
     QuarantinedError,
@@ -35,9 +36,12 @@ LOOK_EVERY_S = 10.0
 LOOK_SOON_S = 1.0
 """After something that should have been followed by the end of the turn."""
 TELL_EVERY_S = 60.0
-REST_LOOKS = 6
-"""Looks in a row that find no process, before the message is left to a later start. A session that
-waits for a place among the live ones looks the same, so this is no matter of one look."""
+LEFT_LOOKS = 2
+"""Looks in a row that find a process gone in good order, before the message is left to a later
+one: after the first look the next process may just not have begun."""
+IDLE_LOOKS = 30
+"""The same when none has recorded its end: a session that waits for a place among the live ones
+looks like that, too."""
 LEDGER_ROWS = 1000
 OPEN = ("waiting", "running")
 _SILENT = (DaemonDownError, DrainingError, UnauthenticatedError, OperationTimeoutError)
@@ -63,7 +67,7 @@ class Lookout:
         self._said = ""
         self._said_at = 0.0
         self._has_replayed = False
-        self._looks_at_rest = 0
+        self._looks_idle = 0
         self._looked_into = 0
 
     @property
@@ -137,9 +141,9 @@ class Lookout:
                 "The session crashed repeatedly and is quarantined; the message is kept.",
                 self._session_id,
             )
-        is_at_rest = not row.pid and row.phase == "passive"
-        self._looks_at_rest = self._looks_at_rest + 1 if is_at_rest else 0
-        if self._looks_at_rest >= REST_LOOKS:
+        is_idle = not row.pid and row.phase == "passive"
+        self._looks_idle = self._looks_idle + 1 if is_idle else 0
+        if is_idle and self._looks_idle >= (LEFT_LOOKS if self._has_left(row) else IDLE_LOOKS):
             raise InterruptedByStopError(
                 "The session's process ended before the message was answered, and none follows;"
                 " the message is kept.",
@@ -149,6 +153,18 @@ class Lookout:
         self._say(
             f"[waiting] the message is {entry.outcome}; the session is {row.phase}, {process}"
         )
+
+    def _has_left(self, row: SessionRow) -> bool:
+        """Whether the newest record is that of a process that ended in good order."""
+        from netclaw.wire.v1.admin_pb2 import ReadJournalRequest
+
+        client = self._feed.client
+        request = ReadJournalRequest(session_id=row.id, since_seq=max(row.head_seq - 1, 0))
+        try:
+            rows = [*client.stream(client.admin.ReadJournal, request)]
+        except NetclawError:
+            return False
+        return bool(rows) and rows[-1].type == "Passivated"
 
     def _say(self, line: str) -> None:
         """Say what is new at once, and now and then that nothing is."""
