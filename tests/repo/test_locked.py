@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from importlib.metadata import packages_distributions
 
 import pytest
 from packaging.requirements import Requirement
@@ -46,6 +48,30 @@ def test_every_declared_dependency_is_locked_at_a_version_it_allows(name: str) -
         version = locked.get(wanted.name.lower().replace("_", "-"))
         assert version, f"{wanted.name} is not in requirements/{name}.txt: run scripts/lock"
         assert wanted.specifier.contains(version), f"{wanted} but locked at {version}"
+
+
+def imported() -> set[str]:
+    """Top-level names of everything that the package imports, wherever it does."""
+    names: set[str] = set()
+    for path in tree.files(under="netclaw", suffix=".py"):
+        for node in ast.walk(ast.parse((tree.ROOT / path).read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".", 1)[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".", 1)[0])
+    return names
+
+
+@pytest.mark.requirement("repo.locked")
+def test_every_runtime_dependency_is_really_imported() -> None:
+    modules = packages_distributions()
+    used = {
+        distribution.lower().replace("_", "-")
+        for module in imported()
+        for distribution in modules.get(module, [])
+    }
+    wanted = {item.name.lower().replace("_", "-") for item in declared()["runtime"]}
+    assert wanted <= used, f"nothing imports {wanted - used}"
 
 
 @pytest.mark.requirement("repo.locked")
