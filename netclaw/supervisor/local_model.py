@@ -21,6 +21,7 @@ from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.linux.pidfd import WatchedProcess
 from netclaw.models.local import ENGINE, LocalServer, at_endpoint
 from netclaw.models.local_server import ServerExit
+from netclaw.observe.plain_file import shorten_file
 from netclaw.supervisor.settings import Settings
 from netclaw.supervisor.spawn.exec_start import start_program
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
@@ -99,6 +100,7 @@ class LocalModelKeeper:
             self._server.port_file.unlink(missing_ok=True)
             argv = self._server.argv(parent_pid=os.getpid())
             relapses.begin()
+            await asyncio.to_thread(shorten_file, self._output)
             self._process = WatchedProcess(start_program(argv, output=str(self._output)))
             self._spawner.recognise(self._process)
             status = await self._process.wait()

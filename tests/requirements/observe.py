@@ -23,4 +23,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "surface, Configuration",
         "A start removes crash reports older than 30 days and empty ones of dead processes.",
     ),
+    Requirement(
+        "observe.bounded-plain",
+        "surface, Configuration",
+        "The local model's log is cut to its end when it is over 10 MB at a start of its server.",
+    ),
 )

@@ -115,3 +115,18 @@ def test_the_wait_grows_with_deaths_in_a_row_and_a_healthy_minute_ends_the_row()
     assert relapses.delay_s() == BACKOFF_S[0]
     relapses.begin()
     assert relapses.delay_s() == BACKOFF_S[1]
+
+
+@pytest.mark.requirement("observe.bounded-plain")
+async def test_a_start_of_the_server_cuts_a_large_log(
+    spawner: LocalSpawner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "has_engine", lambda: True)
+    weights = tmp_path / "weights.gguf"
+    weights.write_bytes(b"no weights at all")
+    log = tmp_path / "log"
+    log.write_bytes(b"a line\n" * 2_000_000)
+    server = NoEngine(model_file=weights, port_file=tmp_path / "port", alias="tiny", port=1)
+    keeper = LocalModelKeeper(server, spawner, output=log)
+    await asyncio.wait_for(keeper._keeper, 15)
+    assert log.stat().st_size < 1_000_000
