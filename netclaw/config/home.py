@@ -154,12 +154,14 @@ def find_home(environ: Mapping[str, str]) -> Home:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder (and its parents) that only its owner may enter.
+    """Create a folder, and those above it that are missing, that only their owner may enter.
 
     An existing folder is left as it is. Raises `StorageReadOnlyError` when it cannot be made.
     """
     try:
-        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        missing = [place for place in folder.parents if not place.exists()]
+        for place in (*reversed(missing), folder):  # `parents=True` would make these for everybody
+            place.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise InvalidArgumentError(
             f"{folder} is in the way: a part of it is not a folder.",

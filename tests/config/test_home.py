@@ -77,7 +77,8 @@ def test_a_loop_of_links_ends(tmp_path: Path) -> None:
 def test_folders_are_made_private(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     make_private_folder(folder)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for made in (folder, folder.parent):
+        assert stat.S_IMODE(made.stat().st_mode) == 0o700
 
 
 def test_a_file_in_the_way_is_one_sentence(tmp_path: Path) -> None:
