@@ -45,9 +45,7 @@ def finish(draft: Draft, command: FinishNotes) -> None:
     run = draft.runtime.compaction
     if run is None or run.token != command.token:
         return
-    is_wanted = bool(run.plan.dropped) and run.plan.notes_characters > 0
-    failure = sentences.NOTES_EMPTY if is_wanted and not command.text.strip() else ""
-    compacting.commit(draft, run, command.text, failure=failure)
+    compacting.commit(draft, run, command.text, failure=_missing(run.plan, command.text))
     _go_on(draft, run)
 
 
@@ -98,6 +96,13 @@ def _go_on_in_turn(draft: Draft, open_turn: OpenTurn) -> None:
         drain.stop_here(draft, open_turn, point="compaction")
     else:
         draft.call_model(open_turn)
+
+
+def _missing(plan: CompactionPlan, text: str) -> str:
+    """Why there are no notes on what was dropped; empty where none are missing."""
+    if not plan.dropped or (plan.notes_characters and text.strip()):
+        return ""
+    return sentences.NOTES_EMPTY if plan.notes_characters else sentences.NOTES_WITHOUT_ROOM
 
 
 def _waiting(draft: Draft, input_id: InputId | None) -> BufferedInput | None:

@@ -140,6 +140,7 @@ COMPACTION_ABANDONED = (
 )
 NOTHING_TO_COMPACT = "There is nothing to shorten in this conversation yet."
 NOTES_EMPTY = "The model answered with nothing."
+NOTES_WITHOUT_ROOM = "There is no room for them."
 
 THIS_MESSAGE = "This message"
 EARLIER_MESSAGE = "An earlier message"
