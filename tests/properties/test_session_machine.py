@@ -34,8 +34,12 @@ SENDERS = st.sampled_from([ALICE, ALICE, BOB, OPERATOR, STRANGER, REMINDER, WEBH
 POSITION = st.integers(min_value=0, max_value=20)
 
 
+TOKENS = st.sampled_from([0, 10, 10, 250])
+"""What a call reports: nothing, little, or more than the threshold."""
+
+
 def finish(
-    token: DispatchToken, text: str = "", *, calls: int = 0, faulty: int = 0
+    token: DispatchToken, text: str = "", *, calls: int = 0, faulty: int = 0, tokens: int = 10
 ) -> c.FinishRound:
     """The end of a model call."""
     good = tuple(replace(SHELL, provider_call_id=f"c{n}") for n in range(calls))
@@ -46,7 +50,7 @@ def finish(
         thinking="hm",
         calls=good + bad,
         finish=c.FinishReason.TOOL_CALLS if calls or faulty else c.FinishReason.STOP,
-        usage=Usage(input_tokens=10, output_tokens=1),
+        usage=Usage(input_tokens=tokens, output_tokens=1),
         model="m",
     )
 
@@ -115,6 +119,7 @@ class SessionMachine(RuleBasedStateMachine):
             [
                 c.StopTurn(actor="operator"),
                 c.Passivate(reason="room"),
+                c.Compact(actor="operator"),
                 c.ChangeInterest(interest=OutputFilter(0)),
                 c.ChangeInterest(interest=OutputFilter.ALL),
                 c.ChangeInterest(interest=OutputFilter.TEXT),
@@ -171,10 +176,12 @@ class SessionMachine(RuleBasedStateMachine):
         text=st.sampled_from(["", "", "answer", "preamble"]),
         calls=st.integers(min_value=0, max_value=3),
         faulty=st.integers(min_value=0, max_value=1),
+        tokens=TOKENS,
     )
-    def model_ends(self, text: str, calls: int, faulty: int) -> None:
+    def model_ends(self, text: str, calls: int, faulty: int, tokens: int) -> None:
         token = self.take_model_call()
-        self.alive().mailbox.append(finish(token, text, calls=calls, faulty=faulty))
+        ended = finish(token, text, calls=calls, faulty=faulty, tokens=tokens)
+        self.alive().mailbox.append(ended)
 
     @precondition(lambda self: self.world.process and self.world.process.model_calls)
     @rule()
@@ -182,15 +189,26 @@ class SessionMachine(RuleBasedStateMachine):
         cut = replace(finish(self.take_model_call(), "half"), finish=c.FinishReason.LENGTH)
         self.alive().mailbox.append(cut)
 
+    @precondition(lambda self: self.world.process and self.world.process.notes)
+    @rule(text=st.sampled_from(["", "Notes."]), fails=st.booleans())
+    def notes_end(self, text: str, fails: bool) -> None:
+        token = self.alive().notes.pop(0)
+        self.alive().mailbox.append(
+            c.FailNotes(token=token, sentence="Down.")
+            if fails
+            else c.FinishNotes(token=token, text=text)
+        )
+
     @precondition(lambda self: self.world.process and self.world.process.model_calls)
-    @rule()
-    def model_fails(self) -> None:
+    @rule(is_context_overflow=st.booleans())
+    def model_fails(self, is_context_overflow: bool) -> None:
         self.alive().mailbox.append(
             c.FailRound(
                 token=self.take_model_call(),
                 category=ErrorCategory.TIMEOUT,
                 sentence="The model fell silent.",
                 reference="r",
+                is_context_overflow=is_context_overflow,
             )
         )
 
@@ -271,6 +289,8 @@ class SessionMachine(RuleBasedStateMachine):
                 self.end_tool(0, OutcomeCategory.SUCCESS)
             elif process.model_calls:
                 process.mailbox.append(finish(self.take_model_call(), "answer"))
+            elif process.notes:
+                process.mailbox.append(c.FinishNotes(token=process.notes.pop(0), text="Notes."))
             elif process.timers:
                 kind = next(iter(process.timers))
                 process.mailbox.append(c.FireTimer(timer=kind, token=process.timers.pop(kind)))

@@ -16,18 +16,35 @@ from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
 from netclaw.core.session.decide import decide
 from netclaw.core.session.evolve import evolve, replay
+from netclaw.core.session.phase import Phase
 from netclaw.core.session.request import build_messages
 from netclaw.core.session.settle import settle
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.session.turn_join import joiners, preemptor
-from netclaw.core.settings import SessionSettings, SessionTuning, SupervisionSettings
+from netclaw.core.settings import (
+    ModelSettings,
+    ProviderType,
+    SessionSettings,
+    SessionTuning,
+    SupervisionSettings,
+)
 from netclaw.core.supervision import CrashRecord, DeathCause, judge_death, poison_events
 from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
 from netclaw.testing.story import Story
 from tests.properties.journal_rules import JournalRules
 
-SETTINGS = SessionSettings(tuning=SessionTuning(idle_s=60.0))
+SETTINGS = SessionSettings(
+    tuning=SessionTuning(idle_s=60.0),
+    main_model=ModelSettings(
+        provider="p",
+        provider_type=ProviderType.OPENAI_COMPATIBLE,
+        endpoint="http://model",
+        model_id="m",
+        context_window=300,
+    ),
+)
+"""A window of some 50 short messages."""
 
 
 def has_work(state: SessionState) -> bool:
@@ -61,6 +78,7 @@ class Process:
     timers: dict[c.TimerKind, str] = field(default_factory=dict)
     model_calls: dict[DispatchToken, tuple[Message, ...]] = field(default_factory=dict)
     tools: dict[DispatchToken, fx.RunTool] = field(default_factory=dict)
+    notes: list[DispatchToken] = field(default_factory=list)
     held_text: set[DispatchToken] = field(default_factory=set)
     old_tokens: list[DispatchToken] = field(default_factory=list)
     has_exited: bool = False
@@ -116,7 +134,7 @@ class World:
         if append.incarnation != self.incarnation or self.process is None:
             return
         since = self.rows[append.expected_head :]
-        is_exact = any(isinstance(item, ev.Passivated) for item in append.events)
+        is_exact = any(isinstance(item, ev.Passivated | ev.Compacted) for item in append.events)
         if all(isinstance(row.event, ev.MAY_INTERLEAVE) for row in since) and not (
             since and is_exact
         ):
@@ -222,6 +240,9 @@ class World:
         for effect in decision.effects:
             self._perform(process, effect)
         assert len(process.model_calls) <= 1, "two model calls at a time"
+        is_compacting = decision.runtime.phase is Phase.COMPACTING
+        assert is_compacting == (decision.runtime.compaction is not None)
+        assert not (is_compacting and process.model_calls), "a model call over a shrinking history"
         if process.has_exited:
             assert self.has_passivated, "a process ended without its Passivated"
             self.process = None
@@ -233,6 +254,11 @@ class World:
             case fx.CancelModel():
                 process.old_tokens.append(effect.token)
                 process.model_calls.pop(effect.token, None)
+            case fx.CallNotes():
+                assert not process.notes, "two notes calls at a time"
+                process.notes.append(effect.token)
+            case fx.CancelNotes():
+                process.notes = [item for item in process.notes if item != effect.token]
             case fx.RunTool():
                 assert effect.call.call_id in self.rules.launched, "run before it was recorded"
                 assert effect.call.call_id not in self.run_calls, "a tool ran twice"
