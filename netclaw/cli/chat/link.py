@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from netclaw.cli.chat.feed import MAX_IDLE_RESYNCS, RECONNECT_DELAYS_S
-from netclaw.cli.client import CHANNEL_OPTIONS, authorization, is_listening, map_error
+from netclaw.cli.client import (
+    CHANNEL_OPTIONS,
+    PATIENCE_S,
+    authorization,
+    map_error,
+    wait_for_way_in,
+)
 from netclaw.config.home import Home
 from netclaw.core.errors import (
     DaemonDownError,
@@ -213,9 +219,7 @@ class Link:
     async def _connect(self) -> None:
         import grpc.aio
 
-        if not await asyncio.to_thread(is_listening, self._home):
-            raise DaemonDownError("No daemon runs for this home.")
-        authorization(self._home)
+        await asyncio.to_thread(wait_for_way_in, self._home, PATIENCE_S)
         self._channel = grpc.aio.insecure_channel(
             f"unix:{self._home.socket}", options=CHANNEL_OPTIONS
         )
