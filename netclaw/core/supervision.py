@@ -12,8 +12,9 @@ from enum import StrEnum
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session import sentences
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import SessionEvent, TurnFailed
-from netclaw.core.session.state import SessionState
+from netclaw.core.session.state import OpenTurn, SessionState
 from netclaw.core.settings import SupervisionSettings
 
 START_DEATHS_LIMIT = 2
@@ -154,14 +155,27 @@ def poison_events(state: SessionState, reference: str) -> tuple[SessionEvent, ..
     turn = state.turn
     if turn is None:
         return ()
+    note = sentences.with_warning(sentences.POISON_TURN, has_launched=turn.has_launched)
+    return (_failed(turn, ErrorCategory.INTERNAL, reference, note),)
+
+
+def stop_event(state: SessionState, reference: str) -> TurnFailed | None:
+    """What the supervisor appends when a stopped session has no process to end its turn."""
+    turn = state.turn
+    if turn is None:
+        return None
+    note = sentences.stop_notice(AfterDrain.NOTHING, has_launched=turn.has_launched)
+    event = _failed(turn, ErrorCategory.INTERRUPTED, reference, note)
+    return replace(event, is_person_told=not turn.is_person_told_of_stop)
+
+
+def _failed(turn: OpenTurn, category: ErrorCategory, reference: str, note: str) -> TurnFailed:
     returned = set(turn.joined_since_round)
-    return (
-        TurnFailed(
-            turn_id=turn.turn_id,
-            category=ErrorCategory.INTERNAL,
-            reference=reference,
-            note=sentences.with_warning(sentences.POISON_TURN, has_launched=turn.has_launched),
-            input_ids=tuple(item for item in turn.input_ids if item not in returned),
-            closed_call_ids=tuple(item.call.call_id for item in turn.batch if item.result is None),
-        ),
+    return TurnFailed(
+        turn_id=turn.turn_id,
+        category=category,
+        reference=reference,
+        note=note,
+        input_ids=tuple(item for item in turn.input_ids if item not in returned),
+        closed_call_ids=tuple(item.call.call_id for item in turn.batch if item.result is None),
     )

@@ -20,6 +20,7 @@ from netclaw.core.errors import (
     StorageReadOnlyError,
 )
 from netclaw.core.ids import SessionId, TurnId, parse_session_id
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.supervisor.admissions import Admissions
@@ -102,16 +103,16 @@ class Admin:
         return await self._row(slot)
 
     async def stop_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
-        """Drain and leave it passive until something new arrives."""
+        """Drain, end what is open, leave it passive until something new arrives."""
         slot = await self._slot(request)
-        await self._router.rest(slot, self._drain_command(is_restart=False))
+        await self._router.rest(slot, self._drain_command(AfterDrain.NOTHING))
         return await self._row(slot)
 
     async def restart_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Drain, lift a quarantine, start again."""
         slot = await self._slot(request)
         await self._services.store.set_quarantined(slot.session_id, is_quarantined=False)
-        await self._router.restart(slot, self._drain_command(is_restart=True))
+        await self._router.restart(slot, self._drain_command(AfterDrain.SESSION_RESTART))
         try:
             async with asyncio.timeout(RESTART_PATIENCE_S):
                 await slot.until_state(SlotState.LIVE)
@@ -252,10 +253,11 @@ class Admin:
         """Sessions held for their deadly starts; the database knows the quarantined ones."""
         return sum(1 for slot in self._router.slots if slot.hold is Hold.START_KILLS_DAEMON)
 
-    def _drain_command(self, *, is_restart: bool) -> HostCommand:
+    def _drain_command(self, then: AfterDrain) -> HostCommand:
         return HostCommand(
             kind="drain",
-            is_restart=is_restart,
+            is_restart=then.is_restart,
+            then=then,
             budget_s=self._services.settings.current.daemon.drain_s,
             actor="operator",
         )

@@ -153,11 +153,11 @@ def _give_up(state: SessionState) -> GiveUp | None:
     return GiveUp(
         turn_id=state.turn.turn_id,
         events=tuple(encode_event(event) for event in events),
-        outbox=tuple(row for event in events for row in _replies(state, event)),
+        outbox=tuple(row for event in events for row in replies_of(state, event)),
     )
 
 
-def _replies(state: SessionState, event: SessionEvent) -> tuple[OutboxRow, ...]:
+def replies_of(state: SessionState, event: SessionEvent) -> tuple[OutboxRow, ...]:
     """What channels are told of a turn that was given up."""
     if not isinstance(event, TurnFailed):
         return ()

@@ -16,6 +16,7 @@ from netclaw.core.errors import NetclawError, NotFoundError, StorageError
 from netclaw.core.supervision import DeathCause, NextStep, Verdict, backoff_s, cause_of
 from netclaw.supervisor.crashes import record_crash
 from netclaw.supervisor.live_session import EndReason, LiveSession
+from netclaw.supervisor.resting import unanswered
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.supervisor.start_gate import StartGate, Urgency
@@ -222,7 +223,8 @@ class Keeper:
         if verdict.step is NextStep.QUARANTINE:
             slot.hold = Hold.QUARANTINE
             _log.error("session %s is quarantined", slot.session_id)
-            slot.notify(QUARANTINED_NOTICE, "quarantined")
+            waiting = await unanswered(self._services, slot)
+            slot.notify(QUARANTINED_NOTICE, "quarantined", waiting)
             return 0.0
         is_hung = death.cause is DeathCause.HUNG
         slot.notify(RECOVERING_NOTICE if is_hung else CRASH_NOTICE, "recovering")

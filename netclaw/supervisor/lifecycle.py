@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.phase import Phase
 from netclaw.supervisor.attach import Attachments
 from netclaw.supervisor.gateway_api import Gateway
@@ -74,6 +75,7 @@ class Drain:
         command = HostCommand(
             kind="drain",
             is_restart=is_restart,
+            then=AfterDrain.DAEMON_RESTART if is_restart else AfterDrain.DAEMON_STOP,
             budget_s=self._services.settings.current.daemon.drain_s,
             actor="daemon",
         )

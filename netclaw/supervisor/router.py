@@ -18,6 +18,7 @@ from netclaw.observe.context import about
 from netclaw.ports.journal import Commit, SessionRecord
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.live_session import EndReason, LiveSession
+from netclaw.supervisor.resting import settle_at_rest
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Hold, Slot
 from netclaw.supervisor.start_gate import StartGate, Urgency
@@ -213,14 +214,18 @@ class Router:
 
     @asynccontextmanager
     async def exclusive(self, slot: Slot) -> AsyncIterator[None]:
-        """Hold a session without a process, for a change that must not meet one."""
-        slot.is_blocked = True
+        """Hold a session without a process, for a change that must not meet one.
+
+        Whatever is due afterwards starts again, also after a change that failed.
+        """
+        slot.blocks += 1
         try:
-            await self._end_keeper(slot)
-            yield
+            async with slot.change:
+                await self._end_keeper(slot)
+                yield
         finally:
-            slot.is_blocked = False
-            if slot.is_wanted:
+            slot.blocks -= 1
+            if not slot.is_resting:
                 self._keep(slot)
             self.release(slot)
 
@@ -236,17 +241,23 @@ class Router:
         self._keep(slot)
 
     async def rest(self, slot: Slot, command: HostCommand) -> None:
-        """Drain, and start again only when something new arrives."""
+        """Drain, and start again only when something new arrives.
+
+        No start follows, so nothing stays open either: nobody may wait for what never comes.
+        """
         slot.is_resting = True
         slot.is_wanted = slot.is_forced = False
         if slot.live is not None:
             await self.drain(slot, command, EndReason.DRAIN)
         else:
             await self._interrupt(slot)
+        if slot.is_resting:
+            async with self.exclusive(slot):
+                await settle_at_rest(self._services, slot)
 
     async def dismiss(self, slot: Slot) -> None:
         """End a session's process and its keeper, for good."""
-        slot.is_blocked = True
+        slot.blocks += 1
         await self._end_keeper(slot)
 
     async def _end_keeper(self, slot: Slot) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from netclaw.core.errors import InvalidArgumentError, StorageError
-from netclaw.core.ids import SessionId
+from netclaw.core.ids import InputId, SessionId
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.ports.journal import Commit
@@ -83,8 +83,10 @@ class Slot:
         """Something was admitted since the keeper last looked."""
         self.is_forced = False
         """Start it even without runnable work (an operator's restart)."""
-        self.is_blocked = False
-        """A reset or delete is under way: no start."""
+        self.blocks = 0
+        """Changes under way that must not meet a process: no start while there are any."""
+        self.change = asyncio.Lock()
+        """Held by the one of them whose turn it is."""
         self.is_resting = False
         """Stopped by the operator: what waits runs when something new arrives."""
         self.is_told_to_leave = False
@@ -143,6 +145,11 @@ class Slot:
         if live is None or live.process is None or not live.process.is_alive:
             return 0
         return live.process.pid
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a change is under way that must not meet a process."""
+        return self.blocks > 0
 
     @property
     def is_forgettable(self) -> bool:
@@ -227,9 +234,10 @@ class Slot:
             for output in replay.feed(recorded_of(row))
         ]
 
-    def notify(self, sentence: str, kind: str) -> None:
-        """Tell whoever watches, outside any turn."""
-        output = output_to_proto(NoticeOutput(sentence=sentence, kind=kind))
+    def notify(self, sentence: str, kind: str, input_ids: tuple[InputId, ...] = ()) -> None:
+        """Tell whoever watches, outside any turn; nothing will answer these inputs by itself."""
+        notice = NoticeOutput(sentence=sentence, kind=kind, input_ids=input_ids)
+        output = output_to_proto(notice)
         self.hub.publish(OutputBatch(outputs=[output]))
 
     # Listener of the live session ---------------------------------------------------------

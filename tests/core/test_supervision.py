@@ -8,7 +8,7 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.messages import ToolMessage
 from netclaw.core.session import sentences
-from netclaw.core.session.events import CrashRecorded, TurnFailed, TurnStarted
+from netclaw.core.session.events import CrashRecorded, DrainStopped, TurnFailed, TurnStarted
 from netclaw.core.settings import SupervisionSettings
 from netclaw.core.supervision import (
     CrashRecord,
@@ -22,6 +22,7 @@ from netclaw.core.supervision import (
     is_start_held,
     judge_death,
     poison_events,
+    stop_event,
 )
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE
@@ -186,3 +187,36 @@ def test_a_poison_turn_that_launched_nothing_gets_no_warning_and_returns_late_jo
 
 def test_without_an_open_turn_nothing_is_poison() -> None:
     assert poison_events(Story().state, "ref") == ()
+
+
+@pytest.mark.requirement("core.drain-nothing-follows")
+def test_the_turn_of_a_stopped_session_without_a_process_is_failed_by_the_supervisor() -> None:
+    story = Story()
+    assert stop_event(story.state, "ref") is None
+    story.start()
+    story.admit("question", by=ALICE)
+    story.call_tools()
+    story.crash()
+    event = stop_event(story.state, "ref")
+    assert event == like(
+        TurnFailed,
+        category=ErrorCategory.INTERRUPTED,
+        reference="ref",
+        input_ids=("i1",),
+        note=containing("session was stopped", sentences.MAYBE_RUN),
+        is_person_told=True,
+    )
+    assert event is not None
+    assert len(event.closed_call_ids) == 1
+    story.given(event)
+    assert story.state.turn is None
+
+
+def test_a_person_who_was_told_of_the_stop_is_not_told_again() -> None:
+    story = Story()
+    story.start()
+    story.admit("question", by=ALICE)
+    turn = story.state.turn
+    assert turn is not None
+    story.given(DrainStopped(turn_id=turn.turn_id, point="", is_restart=False, is_person_told=True))
+    assert stop_event(story.state, "ref") == like(TurnFailed, is_person_told=False)

@@ -263,4 +263,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "architecture, Processes",
         "A helper that dies is started again ever later; after a healthy minute it starts anew.",
     ),
+    Requirement(
+        "supervisor.stop-ends",
+        "protocol, Recovery",
+        "A stopped session leaves no turn open; who waits in its buffer hears that it is kept.",
+    ),
 )

@@ -152,13 +152,15 @@ async def test_a_failed_save_in_a_turn_is_told_and_ends_the_process(
 
     host.fail_append = fail
     process = start()
-    host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    first = host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    second = host.admit("[[reply:behind it]]", sender="bob")
     async with asyncio.timeout(5):
         assert await process is ExitCode.STORAGE
     error = host.seen.of_type("error")[0]
     assert error.category == "Storage"
     assert error.text == "The disk is full. Some actions may already have run."
     assert error.turn_id
+    assert list(error.input_ids) == [first, second]
     assert host.seen.failing == []
 
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from netclaw.core.exit_codes import ExitCode
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import DrainStopped, ToolResultRecorded, TurnOutcome, TurnRecorded
 from netclaw.core.settings import SessionSettings, SessionTuning
 from netclaw.session_proc.main import serve
-from netclaw.wire.v1.session_host_pb2 import Append
+from netclaw.session_proc.session import after_drain_of
+from netclaw.wire.v1.session_host_pb2 import Append, HostCommand
 from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
@@ -67,6 +69,32 @@ async def test_a_drain_stops_at_the_batch_boundary(
     await host.turn_completed()
     assert host.seen.text("text") == "later"
     assert tools.started == {"w": 1}
+
+
+@pytest.mark.requirement("session_proc.drain")
+async def test_a_drain_after_which_nothing_follows_ends_the_turn(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    process = start()
+    mine = host.admit('[[tool:wait {"key":"w"}]] [[reply:never]]')
+    await tools.until_started(1)
+    host.command("drain", then="nothing", budget_s=10.0)
+    await host.settled()
+    tools.gate("w").set()
+    async with asyncio.timeout(5):
+        assert await process is ExitCode.PASSIVATED
+    completed = host.seen.of_type("turn_completed")[0]
+    assert (list(completed.input_ids), completed.outcome) == ([mine], "")
+    assert host.journal.names()[-2:] == ["TurnFailed", "Passivated"]
+
+
+def test_a_drain_of_an_older_supervisor_is_a_stop_or_a_restart() -> None:
+    for command, then in (
+        (HostCommand(then="nothing"), AfterDrain.NOTHING),
+        (HostCommand(is_restart=True), AfterDrain.DAEMON_RESTART),
+        (HostCommand(then="unheard-of"), AfterDrain.DAEMON_STOP),
+    ):
+        assert after_drain_of(command) is then
 
 
 @pytest.mark.requirement("session_proc.passivation")

@@ -53,6 +53,44 @@ async def test_stop_ends_a_session_until_something_new_arrives(world: InProcess)
     await world.until(lambda: len(world.spawner.processes) == 2)
 
 
+@pytest.mark.requirement("supervisor.stop-ends")
+async def test_a_stop_ends_the_turn_its_process_left_open_and_names_what_waits(
+    world: InProcess,
+) -> None:
+    world.spawner.scripts = [hold_turn]
+    await world.ensure("hello")
+    async with world.attached("hello") as watcher:
+        first = await world.send("hello", "in the turn")
+        await world.until_phase("hello", "processing")
+        second = await world.send("hello", "behind it", sender=Sender(sender_id="x"))
+        await world.admin_call("StopSession", "hello")
+        seen = await watcher.until("notice")
+        ended = next(output for output in seen if output.type == "turn_completed")
+        assert (list(ended.input_ids), ended.outcome) == ([first.input_id], "")
+        assert (seen[-1].outcome, list(seen[-1].input_ids)) == ("stopped", [second.input_id])
+        row = await world.row("hello")
+        assert (row.phase, row.pending_inputs) == ("passive", 1)
+        await world.send("hello", "go on", sender=Sender(sender_id="y"))
+        seen = await watcher.until("turn_completed", 2)
+    assert second.input_id in seen[-1].input_ids
+    assert (await world.events("hello")).count("TurnFailed") == 1
+
+
+@pytest.mark.requirement("supervisor.stop-ends")
+async def test_changes_of_one_session_wait_for_each_other(world: InProcess) -> None:
+    world.spawner.scripts = [hold_turn]
+    await world.send("hello", "x")
+    await world.until_phase("hello", "processing")
+    slot = world.supervisor.router.slot(SessionId("hello"))
+    async with world.supervisor.router.exclusive(slot):
+        stopping = asyncio.create_task(world.admin_call("StopSession", "hello"))
+        await world.until(lambda: slot.blocks == 2)
+    assert slot.is_blocked
+    assert (await stopping).phase == "passive"
+    assert not slot.is_blocked
+    assert len(world.spawner.processes) == 1
+
+
 async def test_stop_and_kill_of_a_passive_session_answer_its_row(world: InProcess) -> None:
     await world.ensure("hello")
     for name in ("StopSession", "KillSession"):

@@ -17,6 +17,7 @@ from netclaw.ports.journal import Commit
 from netclaw.supervisor.slot import Slot
 from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
+from netclaw.wire.v1.session_host_pb2 import HostCommand
 from tests.supervisor.peers import Peer, stay_ready
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
@@ -47,7 +48,12 @@ async def test_a_durable_answer_starts_a_passive_session(world: InProcess) -> No
     world.spawner.scripts = [ask_and_leave, stay_ready]
     await world.send("hello", "do it")
     await world.until(is_asked(world))
-    await world.admin_call("StopSession", "hello")
+    # At rest with its turn open, as one whose call waits for a person alone.
+    slot = world.supervisor.router.slot(SessionId("hello"))
+    slot.is_resting = True
+    assert slot.live is not None
+    slot.live.command(HostCommand(kind="passivate"))
+    await world.until(lambda: slot.keeper is None)
     assert (await world.row("hello")).phase == "passive"
     answer = ev.AnswerAdmitted(call_id=CALL.call_id, option="once", answerer="U1")
     await world.store.append_own(SessionId("hello"), (encode_event(answer),), at=1)
