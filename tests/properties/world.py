@@ -39,7 +39,7 @@ SETTINGS = SessionSettings(
     main_model=ModelSettings(
         provider="p",
         provider_type=ProviderType.OPENAI_COMPATIBLE,
-        endpoint="http://model",
+        endpoint="http://127.0.0.1:1",
         model_id="m",
         context_window=300,
     ),

@@ -35,7 +35,7 @@ def settings_of(*, window: int = WINDOW, tuning: SessionTuning | None = None) ->
         main_model=ModelSettings(
             provider="p",
             provider_type=ProviderType.OPENAI_COMPATIBLE,
-            endpoint="http://model",
+            endpoint="http://127.0.0.1:1",
             model_id="m",
             context_window=window,
         ),
