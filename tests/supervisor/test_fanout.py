@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -74,9 +75,9 @@ async def test_a_batch_is_encoded_once_for_all_subscribers_of_one_filter(
 ) -> None:
     calls: list[int] = []
 
-    def counting(batch: OutputBatch, chosen: int, bits: int) -> bytes:
+    def counting(outputs: Sequence[Output], chosen: int, bits: int) -> list[bytes]:
         calls.append(chosen)
-        return encode(batch, chosen, bits)
+        return encode(outputs, chosen, bits)
 
     monkeypatch.setattr("netclaw.supervisor.fanout.encode", counting)
     hub = SessionHub()
