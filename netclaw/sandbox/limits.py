@@ -121,10 +121,34 @@ def remove_stale_cgroups() -> None:
     except OSError:
         return
     for place, name in names:
-        made_by = name.removeprefix("netclaw-").partition("-")[0]
-        if name.startswith("netclaw-") and not os.access(f"/proc/{made_by}", os.F_OK):
-            with contextlib.suppress(OSError):
+        if _is_orphan(name):
+            with contextlib.suppress(OSError):  # the kernel keeps one that is not empty
                 os.rmdir(f"{place}/{name}")
+
+
+def _pid_space() -> int:
+    """Names the PID namespace of this process, in which alone its pid means anything."""
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def _is_orphan(name: str) -> bool:
+    """Whether a cgroup was made by a process of this PID namespace that is dead.
+
+    Another namespace may share the folder, a container beside its host: its pids say nothing here,
+    and a cgroup that it has just made and not filled yet would look abandoned.
+    """
+    prefix, _, rest = name.partition("-")
+    space, _, rest = rest.partition("-")
+    maker, _, _ = rest.partition("-")
+    if prefix != "netclaw" or space != str(_pid_space()) or not maker.isdecimal():
+        return False
+    try:
+        os.kill(int(maker), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False  # it lives and is somebody else's
+    return False
 
 
 def _write(path: str, value: str) -> None:
@@ -133,6 +157,10 @@ def _write(path: str, value: str) -> None:
         os.write(fd, value.encode())
     finally:
         os.close(fd)
+
+
+def _name() -> str:
+    return f"netclaw-{_pid_space()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 class Cgroup:
@@ -144,7 +172,7 @@ class Cgroup:
         self._storm = 0
         self._refusals = 0
         try:
-            self._make(limits, f"netclaw-{os.getpid()}-{secrets.token_hex(4)}")
+            self._make(limits, _name())
         except OSError:
             self.remove()
             raise

@@ -19,6 +19,12 @@ BOMB = "tail /dev/zero"
 """Looks for the last line of an endless one: takes memory as fast as it can."""
 
 
+def _dead_pid() -> int:
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(pid, 0)
+    return pid
+
+
 @pytest.fixture(params=LIMIT_KINDS)
 def held_rig(request: pytest.FixtureRequest, any_rig: Rig) -> Rig:
     """Every backend with every way of holding memory and processes that this machine has."""
@@ -84,7 +90,7 @@ async def test_cgroups_are_removed_with_their_tree(any_rig: Rig) -> None:
     except FileNotFoundError:
         assert LIMIT_KINDS == ["rlimits"]
         return
-    mine = f"netclaw-{os.getpid()}-"
+    mine = f"netclaw-{limits._pid_space()}-{os.getpid()}-"
     assert not [name for place in places for name in os.listdir(place) if name.startswith(mine)]
 
 
@@ -110,7 +116,9 @@ async def test_cgroups_left_by_a_dead_session_are_swept(any_rig: Rig) -> None:
             Cgroup(ShellLimits())
         return
     places, _ = limits._places()
-    stale = [Path(place, "netclaw-4194304999-dead") for place in places]
+    space = limits._pid_space()
+    dead = _dead_pid()
+    stale = [Path(place, f"netclaw-{space}-{dead}-dead") for place in places]
     mine = Cgroup(ShellLimits())
     for path in stale:
         path.mkdir()
@@ -118,6 +126,34 @@ async def test_cgroups_left_by_a_dead_session_are_swept(any_rig: Rig) -> None:
     assert not [path for path in stale if path.exists()]
     assert Path(mine.memory).exists()  # its maker lives
     assert mine.remove()
+
+
+FOREIGN = (
+    "netclaw-{other}-{dead}-f",
+    "netclaw-{dead}-f",
+    "netclaw-{space}-1-f",
+    "netclaw-{space}-99999999999-f",
+    "netclaw-{space}-x-f",
+    "netclaw-{space}",
+    "other-{space}-{dead}-f",
+)
+
+
+@pytest.mark.requirement("sandbox.limits")
+@pytest.mark.parametrize("pattern", FOREIGN)
+def test_a_cgroup_of_another_is_never_swept(
+    tmp_path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty one may be a moment old: its maker's pid says nothing in another namespace."""
+    dead = _dead_pid()
+    space = limits._pid_space()
+    fresh = tmp_path / pattern.format(space=space, other=space + 1, dead=dead)
+    fresh.mkdir()
+    abandoned = tmp_path / f"netclaw-{space}-{dead}-f"
+    abandoned.mkdir(exist_ok=True)
+    monkeypatch.setattr(limits, "_places", lambda: ([str(tmp_path)], True))
+    limits.remove_stale_cgroups()
+    assert [path.name for path in tmp_path.iterdir()] == [fresh.name]
 
 
 @pytest.mark.requirement("sandbox.limits")
