@@ -63,7 +63,7 @@ def _plan_bubblewrap(
         )
         return head + command
 
-    return LaunchPlan(build=build, payload=seccomp.assemble(has_internet=True))
+    return LaunchPlan(build=build, payload=seccomp.assemble(has_internet=True), view=steps)
 
 
 def _plan_unshare(
@@ -81,8 +81,8 @@ def _plan_unshare(
 
 def _plan_landlock(request: ShellRequest, profile: SandboxProfile) -> LaunchPlan:
     landlock.check_version()
-    user_home = os.path.realpath(os.path.expanduser("~"))
-    readable, writable = landlock.plan_rules(profile, user_home)
+    places = host_places(os.environ)
+    readable, writable = landlock.plan_rules(profile, places.user_home, places.daemons)
     plan = _helper_plan("landlock", request)
     plan["readable"], plan["writable"] = list(readable), list(writable)
     plan["has_network"] = profile.has_network

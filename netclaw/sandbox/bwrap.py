@@ -33,6 +33,8 @@ def find_programs(path: str = os.defpath) -> tuple[str, ...]:
 
 def _mount(step: Step) -> Iterator[str]:
     match step.mount:
+        case Mount.READ_IF_THERE:
+            yield from ("--ro-bind-try", step.path, step.path)
         case Mount.READ:
             yield from ("--ro-bind", step.path, step.path)
         case Mount.WRITE:

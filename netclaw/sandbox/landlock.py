@@ -10,14 +10,17 @@ scoped by Landlock itself, which needs version 6 (Linux 6.12); with less the bac
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
+from collections.abc import Iterable
 
-from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
+from netclaw.core.path_rules import is_below_any, may_be_writable, protected_paths
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox import kernel
 from netclaw.sandbox.errors import ViewError
+from netclaw.sandbox.private_places import find_private_places
 
 NEEDED_VERSION = 6
 
@@ -46,10 +49,18 @@ def check_version() -> None:
         raise ViewError(message)
 
 
-def plan_rules(profile: SandboxProfile, user_home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Readable and writable places. Raises `ViewError` where a protected place would be seen."""
+def plan_rules(
+    profile: SandboxProfile, user_home: str, daemons: Iterable[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Readable and writable places. Raises `ViewError` where a protected place would be seen.
+
+    `daemons` are homes in which netclaw daemons listen.
+    """
     home = os.path.realpath(profile.home)
-    protected = (home, *protected_paths(home), *profile.masked)
+    private = find_private_places(
+        profile, daemons=daemons, is_seen=lambda path: is_below_any(path, READ_FOLDERS)
+    )
+    protected = (home, *protected_paths(home), *profile.masked, *private.default_homes)
     readable = [*READ_FOLDERS, *profile.readable]
     writable = []
     for path in filter(None, (*profile.writable, profile.tmp)):
@@ -62,8 +73,10 @@ def plan_rules(profile: SandboxProfile, user_home: str) -> tuple[tuple[str, ...]
         if may_be_writable(path, user_home=user_home, protected=protected):
             writable.append(path)
     shown = [os.path.realpath(path) for path in (*readable, *writable)]
-    for path in protected:
-        if any(is_below(path, folder) for folder in shown):
+    # A root that is itself such a folder was bound on purpose.
+    hidden = [*protected, *private.files, *(path for path in private.folders if path not in shown)]
+    for path in hidden:
+        if is_below_any(path, shown):
             message = f"Landlock cannot hide {path} inside a folder that the command may read."
             raise ViewError(message)
     return tuple(readable), tuple(writable)
@@ -72,29 +85,34 @@ def plan_rules(profile: SandboxProfile, user_home: str) -> tuple[tuple[str, ...]
 def restrict(readable: list[str], writable: list[str], *, has_network: bool) -> None:
     """Puts this process under the rules, for ever. Raises `OSError`.
 
-    Places that do not exist on this host are left out: they stay unreachable.
+    Readable places that do not exist on this host are left out: they stay unreachable. A writable
+    one that is gone since it was judged is a fault.
     """
     network = 0 if has_network else _BIND_TCP | _CONNECT_TCP
     scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS
     rules = kernel.landlock_create(struct.pack("=QQQ", _ALL_FILE_SYSTEM, network, scopes))
     read = _EXECUTE | _READ_FILE | _READ_DIR
-    for access, paths in ((read, readable), (_ALL_FILE_SYSTEM & ~_IOCTL_DEVICE, writable)):
-        for path in paths:
-            _allow(rules, access, path)
+    for path in readable:
+        _allow(rules, read, path)
+    for path in writable:
+        if not _allow(rules, _ALL_FILE_SYSTEM & ~_IOCTL_DEVICE, path):
+            raise FileNotFoundError(errno.ENOENT, f"{path} is gone")
     for device in DEVICES:
         _allow(rules, _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE, device)
     kernel.landlock_restrict(rules)
     os.close(rules)
 
 
-def _allow(rules: int, access: int, path: str) -> None:
+def _allow(rules: int, access: int, path: str) -> bool:
+    """False if there is no such place."""
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return
+        return False
     try:
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             access &= _FILE_ONLY
         kernel.landlock_allow_beneath(rules, access, fd)
     finally:
         os.close(fd)
+    return True

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from netclaw.sandbox.process_tree import ProcessHandle
+from netclaw.sandbox.view import Step
 
 BuildArgv = Callable[[int, int], list[str]]
 """Makes the argv from the descriptor numbers of the payload and the info pipe."""
@@ -43,6 +44,8 @@ class LaunchPlan:
     build: BuildArgv
     payload: bytes
     stop: Stop = Stop.KILL_INIT
+    view: tuple[Step, ...] = ()
+    """The mounts of a backend that fails when one of their places is gone."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,10 +3,14 @@
 Runs in the helper, as the fake root of a new user namespace. Detached copies of everything to be
 shown again are taken first; then the whole tree becomes read-only and the hidden places are
 covered; then the copies are attached. Nothing is unmounted, so nothing can be uncovered.
+
+The plan was made a moment ago and other programs go on. What was to be covered and is gone needs
+no cover; a root that is gone ends it all.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 
 from netclaw.sandbox import kernel
@@ -17,23 +21,54 @@ Plan = list[tuple[str, str]]
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1"}
 _LINKS |= {"stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
+_ROOTS = frozenset({"READ", "WRITE"})
+_SHOWN = _ROOTS | {"READ_IF_THERE"}
 _BARE = kernel.MS_NO_SUID | kernel.MS_NO_DEV
 
 
 def build(plan: Plan, temporary_bytes: int) -> None:
-    """Makes the view in place. Raises `OSError` naming nothing; the helper says what failed."""
-    bound = {path: kernel.clone_mount(path) for mount, path in plan if mount in {"READ", "WRITE"}}
+    """Makes the view in place. Raises `OSError` naming at most a root that is gone."""
+    copies = {path: _copy(mount, path) for mount, path in plan if mount in _SHOWN}
+    bound = {path: fd for path, fd in copies.items() if fd is not None}
     devices = {name: kernel.clone_mount(f"/dev/{name}") for name in DEVICES}
     everything = kernel.ATTR_READ_ONLY | kernel.ATTR_NO_SUID | kernel.ATTR_NO_DEV
     kernel.set_mount_attributes("/", everything, is_recursive=True)
     _make_devices(devices, temporary_bytes)
     flags = _BARE | kernel.MS_NO_EXEC | kernel.MS_READ_ONLY
     kernel.mount_file_system("proc", "/proc", flags, "")
-    for mount, path in plan:
-        _mount(mount, path, bound, temporary_bytes)
-    for mount, path in plan:
+    made = [
+        (mount, path)
+        for mount, path in plan
+        if (path in bound or mount not in _SHOWN) and _is_made(mount, path, bound, temporary_bytes)
+    ]
+    for mount, path in made:
         if mount in {"HIDE", "MASK"}:
             kernel.set_mount_attributes(path, kernel.ATTR_READ_ONLY, is_recursive=False)
+
+
+def _copy(mount: str, path: str) -> int | None:
+    try:
+        return kernel.clone_mount(path)
+    except OSError:
+        if os.path.lexists(path):
+            raise
+        if mount in _ROOTS:
+            raise FileNotFoundError(errno.ENOENT, f"{path} is gone") from None
+        return None
+
+
+def _is_made(mount: str, path: str, bound: dict[str, int], temporary_bytes: int) -> bool:
+    """Makes one mount; False if its place is gone and that does no harm.
+
+    A place that is there and cannot be covered is a fault, whatever the reason.
+    """
+    try:
+        _mount(mount, path, bound, temporary_bytes)
+    except OSError:
+        if mount in _ROOTS or os.path.lexists(path):
+            raise
+        return False
+    return True
 
 
 def _mount(mount: str, path: str, bound: dict[str, int], temporary_bytes: int) -> None:
@@ -45,7 +80,7 @@ def _mount(mount: str, path: str, bound: dict[str, int], temporary_bytes: int) -
         kernel.attach_mount(kernel.clone_mount("/dev/null"), path)
     else:
         _attach(bound[path], path)
-        if mount == "READ":
+        if mount != "WRITE":
             kernel.set_mount_attributes(path, kernel.ATTR_READ_ONLY, is_recursive=True)
 
 

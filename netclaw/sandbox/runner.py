@@ -13,6 +13,7 @@ import functools
 import json
 import os
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import TypeVar
 
 from netclaw.ports.shell_runner import (
@@ -26,8 +27,9 @@ from netclaw.ports.shell_runner import (
 from netclaw.sandbox import backends, limits
 from netclaw.sandbox.environment import build_environment
 from netclaw.sandbox.errors import SandboxError, StartError
-from netclaw.sandbox.launch import Launched, launch
+from netclaw.sandbox.launch import Launched, LaunchPlan, launch
 from netclaw.sandbox.process_tree import ProcessHandle, children, parent_of
+from netclaw.sandbox.view import COVERS
 from netclaw.sandbox.watch import Watch, readable
 
 START_S = 10.0
@@ -35,6 +37,9 @@ START_S = 10.0
 
 KILL_S = 10.0
 """How long the kernel may take to end a killed tree before we say that it did not."""
+
+CGROUP_ATTEMPTS = 40
+"""About a second in all; what is then still busy is left to `remove_stale_cgroups`."""
 
 OnStarted = Callable[[int, int], Awaitable[None]]
 T = TypeVar("T")
@@ -65,14 +70,40 @@ class SandboxRunner:
     ) -> ShellOutcome:
         """See `ShellRunner`. Never raises for what the command or the backend does.
 
-        What `on_started` or `sink` raise passes through after the tree is gone.
+        What `on_started` or `sink` raise passes through after the tree is gone. A command whose
+        view was outdated before it was made is tried a second time, so that `on_started` may be
+        awaited twice: the first tree is gone by then and ran nothing.
         """
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = asyncio.get_running_loop().time()
         try:
-            launched = self._launch(request)
-        except (SandboxError, OSError) as fault:
-            return _never_ran(_sentence(fault), began)
+            plan = self._plan(request)
+            outcome = await self._run_planned(plan, request, on_started, sink)
+            has_failed = outcome.end is ShellEnd.FAILED_TO_START and outcome.is_tree_gone
+            if has_failed and plan.view:
+                fresh = self._plan(request)
+                if _is_outdated(plan, fresh, outcome.detail):
+                    outcome = await self._run_planned(fresh, request, on_started, sink)
+        except SandboxError as fault:
+            return _never_ran(str(fault), began)
+        return replace(outcome, duration_ms=_spent_ms(began))
+
+    def _plan(self, request: ShellRequest) -> LaunchPlan:
+        backend = Confinement.NONE if request.profile is None else self._facts.backend
+        if backend is None:
+            raise SandboxError("No sandbox works on this machine, so the command was not run.")
+        try:
+            return backends.plan(backend, self._facts, request)
+        except OSError as fault:
+            raise SandboxError(_unstarted(fault)) from None
+
+    async def _run_planned(
+        self, plan: LaunchPlan, request: ShellRequest, on_started: OnStarted, sink: OutputSink
+    ) -> ShellOutcome:
+        began = asyncio.get_running_loop().time()
+        try:
+            launched = launch(plan, build_environment(request.environment, os.environ))
+        except OSError as fault:
+            return _never_ran(_unstarted(fault), began)
         call = _Call(launched, request, self._facts)
         try:
             end = await call.drive(on_started, sink)
@@ -80,26 +111,26 @@ class SandboxRunner:
             end, call.detail = ShellEnd.FAILED_TO_START, str(fault)
         finally:
             await uncancelled(call.finish(sink))
-        return call.outcome(end, round((loop.time() - began) * 1000))
-
-    def _launch(self, request: ShellRequest) -> Launched:
-        environment = build_environment(request.environment, os.environ)
-        backend = Confinement.NONE if request.profile is None else self._facts.backend
-        if backend is None:
-            raise SandboxError("No sandbox works on this machine, so the command was not run.")
-        return launch(backends.plan(backend, self._facts, request), environment)
+        return call.outcome(end, _spent_ms(began))
 
 
-def _sentence(fault: SandboxError | OSError) -> str:
-    if isinstance(fault, OSError):
-        return f"The command could not be started: {os.strerror(fault.errno or 0)}."
-    return str(fault)
+def _unstarted(fault: OSError) -> str:
+    return f"The command could not be started: {os.strerror(fault.errno or 0)}."
+
+
+def _is_outdated(plan: LaunchPlan, fresh: LaunchPlan, complaint: str) -> bool:
+    """Whether a backend may have failed over a place that was to be covered and was gone."""
+    covered = (step.path for step in plan.view if step.mount in COVERS)
+    return fresh.view != plan.view or any(path in complaint for path in covered)
+
+
+def _spent_ms(began: float) -> int:
+    return round((asyncio.get_running_loop().time() - began) * 1000)
 
 
 def _never_ran(detail: str, began: float) -> ShellOutcome:
-    spent = round((asyncio.get_running_loop().time() - began) * 1000)
     return ShellOutcome(
-        end=ShellEnd.FAILED_TO_START, exit_code=-1, duration_ms=spent, detail=detail
+        end=ShellEnd.FAILED_TO_START, exit_code=-1, duration_ms=_spent_ms(began), detail=detail
     )
 
 
@@ -220,10 +251,10 @@ class _Call:
             return
         if self._cgroup.exceeded() is ShellEnd.MEMORY:
             self.detail = self.detail or limits.OUT_OF_MEMORY
-        for _ in range(20):
+        for attempt in range(CGROUP_ATTEMPTS):  # the kernel may be busy with it for a moment
             if self._cgroup.remove():
                 return
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.005 + 0.001 * attempt)
 
     def _drain(self, sink: OutputSink) -> None:
         """The pipe's last content; never waits, because nobody can be trusted to close it."""

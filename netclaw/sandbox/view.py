@@ -1,10 +1,11 @@
 """Works out what a command may see: an ordered list of mounts, the same for every backend.
 
 The rules are decision 83's. The whole file system is read-only; the netclaw home, `/run`, the
-temporary places and every folder known to hold sockets become empty; only the profile's roots
-come back. Mounts are ordered by depth, so that nothing bound later covers what was hidden inside
-it, and a root inside a masked place is refused. Whole folders are hidden, not files: a mask over
-a file vanishes when somebody renames another file over it.
+temporary places, every folder known to hold sockets and what is private (see `private_places`)
+become empty; only the profile's roots come back. Mounts are ordered by depth, so that nothing
+bound later covers what was hidden inside it, and a root inside a masked place is refused. Whole
+folders are hidden where that can be, not files: a mask over a file vanishes when somebody renames
+another file over it.
 
 Sockets are masked as a second wall only. One in a bound folder, and one made after this was
 planned, stays in sight: what keeps it out of reach is the filter, which opens no Unix socket.
@@ -21,6 +22,8 @@ from enum import IntEnum
 from netclaw.core.path_rules import is_below, is_below_any, may_be_writable
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox.errors import ViewError
+from netclaw.sandbox.homes import homes_of_daemons
+from netclaw.sandbox.private_places import PrivatePlaces, find_private_places
 
 TEMPORARY_BYTES = 64 * 1024 * 1024
 """Size of each private temporary file system; they live in memory."""
@@ -33,17 +36,23 @@ class Mount(IntEnum):
     """An empty read-only folder."""
     TEMPORARY = 2
     """An empty writable folder of bounded size."""
-    READ = 3
-    WRITE = 4
-    MASK = 5
+    READ_IF_THERE = 3
+    """Shown again read-only; one that is gone meanwhile is no fault."""
+    READ = 4
+    WRITE = 5
+    MASK = 6
     """Like HIDE, for the profile's protected places."""
-    MASK_FILE = 6
+    MASK_FILE = 7
     """The null device over a single file or socket."""
+
+
+COVERS = frozenset({Mount.HIDE, Mount.TEMPORARY, Mount.MASK, Mount.MASK_FILE})
+"""Mounts that only take away: what is gone before they are made needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One mount. `path` is absolute and resolved; READ and WRITE bind the same host path."""
+    """One mount. `path` is absolute and resolved; the binding ones bind the same host path."""
 
     mount: Mount
     path: str
@@ -57,6 +66,8 @@ class HostPlaces:
     hidden: tuple[str, ...]
     sockets: tuple[str, ...]
     needed: tuple[str, ...]
+    daemons: tuple[str, ...]
+    """Homes in which a netclaw daemon listens."""
     user_home: str
 
 
@@ -77,7 +88,8 @@ def host_places(environ: Mapping[str, str]) -> HostPlaces:
     hidden = _folders(wanted)
     hidden = tuple(path for path in hidden if not is_below_any(path, temporary))
     gone = (*temporary, *hidden, "/dev", "/proc")
-    sockets = [*_listening(), *_named_sockets(environ)]
+    listening = list(_listening())
+    sockets = [*filter(_is_socket, listening), *_named_sockets(environ)]
     needed = (os.path.realpath("/etc/resolv.conf"), os.path.realpath("/run/current-system"))
     return HostPlaces(
         temporary=temporary,
@@ -86,6 +98,7 @@ def host_places(environ: Mapping[str, str]) -> HostPlaces:
         needed=tuple(
             path for path in needed if is_below_any(path, hidden) and os.path.exists(path)
         ),
+        daemons=tuple(homes_of_daemons(listening)),
         user_home=user_home,
     )
 
@@ -112,9 +125,7 @@ def _listening() -> Iterator[str]:
     for row in rows:
         fields = row.split(maxsplit=7)
         if len(fields) == 8 and fields[3] == "00010000" and fields[7].startswith("/"):
-            path = os.path.realpath(fields[7])
-            if _is_socket(path):
-                yield path
+            yield os.path.realpath(fields[7])
 
 
 def _named_sockets(environ: Mapping[str, str]) -> Iterator[str]:
@@ -136,11 +147,13 @@ def _resolved(path: str) -> str:
     return real
 
 
-def _roots(profile: SandboxProfile, user_home: str) -> Iterator[Step]:
-    protected = (os.path.realpath(profile.home), *profile.masked)
+def _roots(
+    profile: SandboxProfile, user_home: str, default_homes: tuple[str, ...]
+) -> Iterator[Step]:
+    protected = (os.path.realpath(profile.home), *profile.masked, *default_homes)
     for path in profile.readable:
         if os.path.realpath(path) == path and os.path.exists(path):
-            yield Step(mount=Mount.READ, path=path)
+            yield Step(mount=Mount.READ_IF_THERE, path=path)
     for path in filter(None, (*profile.writable, profile.tmp)):
         root = _resolved(path)
         allowed = may_be_writable(root, user_home=user_home, protected=protected)
@@ -169,6 +182,18 @@ def _masks(profile: SandboxProfile, bound: list[str]) -> Iterator[Step]:
         yield Step(mount=Mount.MASK, path=path)
 
 
+def _private(private: PrivatePlaces, gone: tuple[str, ...], bound: list[str]) -> Iterator[Step]:
+    """Hides what would be seen: what lies in an empty place is not there, unless it is bound."""
+
+    def is_seen(path: str) -> bool:
+        return not is_below_any(path, gone) or is_below_any(path, bound)
+
+    for path in filter(is_seen, private.every_folder):
+        yield Step(mount=Mount.HIDE, path=path)
+    for path in filter(is_seen, private.files):
+        yield Step(mount=Mount.MASK_FILE, path=path)
+
+
 def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     """The mounts over a read-only `/`, outermost first.
 
@@ -176,17 +201,22 @@ def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     protected place in a way no mount can hold.
     """
     home = os.path.realpath(profile.home)
+    gone = (*places.temporary, *places.hidden, home)
+    private = find_private_places(
+        profile, daemons=places.daemons, is_seen=lambda path: not is_below_any(path, gone)
+    )
     steps = [Step(mount=Mount.TEMPORARY, path=path) for path in places.temporary]
     steps += [Step(mount=Mount.HIDE, path=path) for path in (*places.hidden, home)]
-    steps += [Step(mount=Mount.READ, path=path) for path in places.needed]
-    gone = (*places.temporary, *places.hidden, home)
-    roots = list(_worth_binding(list(_roots(profile, places.user_home)), gone))
+    steps += [Step(mount=Mount.READ_IF_THERE, path=path) for path in places.needed]
+    wanted = list(_roots(profile, places.user_home, private.default_homes))
+    roots = list(_worth_binding(wanted, (*gone, *private.every_folder)))
     bound = [step.path for step in roots]
     steps += roots
+    steps += _private(private, gone, bound)
     steps += [
         Step(mount=Mount.MASK_FILE, path=path)
         for path in places.sockets
-        if not is_below_any(path, (home, *bound))
+        if not is_below_any(path, (home, *private.every_folder, *bound))
     ]
     steps += _masks(profile, bound)
     steps.sort(key=lambda step: (_depth(step.path), step.path, step.mount))

@@ -15,6 +15,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "No spelling of a path reaches a protected file of the netclaw home, also after a rename.",
     ),
     Requirement(
+        "sandbox.private-places",
+        "ADR 0010",
+        "A command sees no other netclaw home and none of the usual credentials of its user, "
+        "whatever is bound beside them; ~/.netclaw is hidden in any case.",
+    ),
+    Requirement(
+        "sandbox.vanished",
+        "ADR 0010",
+        "What was to be hidden and is gone when a view is made needs no hiding: the command runs, "
+        "everything else stays hidden, and a missing root is said.",
+    ),
+    Requirement(
         "sandbox.sockets",
         "decision 83",
         "A command reaches no Unix socket of the host, of whatever kind, wherever it lies and "

@@ -1,0 +1,60 @@
+"""What a command may not read although its user may: other netclaw homes and credentials.
+
+The rule (ADR 0010): `~/.netclaw` is hidden whatever home this daemon uses, and no root may lie in
+it. Another home and a credential folder are hidden too, but a root inside one comes back: whoever
+made it a project directory did so on purpose. A credential file is hidden always.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from netclaw.core.path_rules import is_below, is_below_any
+from netclaw.ports.shell_runner import SandboxProfile
+from netclaw.sandbox import credentials, homes
+from netclaw.sandbox.errors import ViewError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivatePlaces:
+    """Absolute, resolved, existing when they were looked for; none is the profile's own home."""
+
+    default_homes: tuple[str, ...]
+    folders: tuple[str, ...]
+    """Other homes and credential folders."""
+    files: tuple[str, ...]
+
+    @property
+    def every_folder(self) -> tuple[str, ...]:
+        """The default homes too."""
+        return (*self.default_homes, *self.folders)
+
+
+def find_private_places(
+    profile: SandboxProfile, *, daemons: Iterable[str], is_seen: Callable[[str], bool]
+) -> PrivatePlaces:
+    """Looks once per command (about 0.3 ms). `daemons` are homes in which daemons listen.
+
+    Other homes are looked for in the roots, and in the folders around that `is_seen` says a
+    command sees. Raises `ViewError` when a root lies in a default home that is not
+    the profile's own.
+    """
+    home = os.path.realpath(profile.home)
+    users = credentials.user_homes()
+    default = tuple(path for path in homes.default_homes(users) if path != home)
+    roots = [path for path in profile.writable if not is_below(path, home)]
+    for path in roots:
+        if is_below_any(path, default):
+            message = f"The folder {path} lies in a netclaw home."
+            raise ViewError(message)
+    around = [os.path.dirname(path) for path in (home, *roots)]
+    found = [*daemons]
+    for folder in dict.fromkeys((*filter(is_seen, (*around, *users)), *roots)):
+        found += homes.homes_in(folder)
+    folders = dict.fromkeys(path for path in found if path not in {home, *default})
+    files: dict[str, None] = {}
+    for path, is_folder in credentials.find_credentials(users):
+        (folders if is_folder else files)[path] = None
+    return PrivatePlaces(default_homes=default, folders=tuple(folders), files=tuple(files))
