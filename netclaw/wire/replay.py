@@ -59,7 +59,7 @@ class Replay:
                     out.CompactionOutput(
                         tokens_before=event.tokens_before,
                         tokens_after=event.tokens_after,
-                        kept_messages=event.kept_messages,
+                        kept_messages=event.kept_messages + len(event.kept_input_ids),
                     ),
                 )
             case _:
