@@ -170,4 +170,29 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 2",
         "Reflection and health answer a stock client.",
     ),
+    Requirement(
+        "ends.goes-on",
+        "protocol Recovery",
+        "After a kill, a restart or an eviction of a session its work goes on by itself.",
+    ),
+    Requirement(
+        "ends.stop",
+        "protocol Recovery",
+        "A stop of a session ends its turn, wherever it stands; who waits behind it is told.",
+    ),
+    Requirement(
+        "ends.reset-delete",
+        "protocol Recovery",
+        "A reset or delete of a session tells everybody who waits that no answer comes.",
+    ),
+    Requirement(
+        "ends.daemon",
+        "S0 Recovery and restart",
+        "A stop or restart of the daemon ends the streams; the next start answers what is open.",
+    ),
+    Requirement(
+        "ends.crash",
+        "decision 5",
+        "Who waits for a turn or session that is given up hears it, by the name of the input.",
+    ),
 )
