@@ -1,4 +1,4 @@
-"""Names of a session's folders, derived from its id alone (decision 20, S0 "Storage on disk").
+"""Names of a session's folders, derived from its id and home (decision 20, S0 "Storage on disk").
 
 The envelope's path is fixed when the session is created and stored; only its parent may change,
 when the data directory is moved. Names are safe on any file system: no dots, no separators, no
@@ -45,19 +45,23 @@ def sessions_dir(home: str) -> str:
     return f"{home.rstrip('/')}/sessions"
 
 
-def temp_key_dir(uid: int, session_id: SessionId) -> str:
-    """The temporary folder of one session, a trusted root of it; its parent is not."""
-    return f"{TEMP_BASE}-{uid}/{_digest(session_id)[:HASH_LENGTH]}"
+def temp_key_dir(uid: int, home: str, session_id: SessionId) -> str:
+    """The temporary folder of one session, a trusted root of it; its parent is not.
+
+    Its name comes from home and id together: two homes of one user may have equal ids.
+    """
+    key = _digest(f"{home.rstrip('/')}\0{session_id}")[:HASH_LENGTH]
+    return f"{TEMP_BASE}-{uid}/{key}"
 
 
-def temp_parent_dir(uid: int, session_id: SessionId) -> str:
+def temp_parent_dir(uid: int, home: str, session_id: SessionId) -> str:
     """The managed temporary directory of the session's own run."""
-    return f"{temp_key_dir(uid, session_id)}/p"
+    return f"{temp_key_dir(uid, home, session_id)}/p"
 
 
-def temp_child_dir(uid: int, session_id: SessionId, run_id: RunId) -> str:
+def temp_child_dir(uid: int, home: str, session_id: SessionId, run_id: RunId) -> str:
     """The managed temporary directory of one child run."""
-    return f"{temp_key_dir(uid, session_id)}/c{_digest(run_id)[:CHILD_HASH_LENGTH]}"
+    return f"{temp_key_dir(uid, home, session_id)}/c{_digest(run_id)[:CHILD_HASH_LENGTH]}"
 
 
 def child_run_dir(envelope_root: str, run_id: RunId) -> str:
@@ -84,7 +88,7 @@ def reroot(stored_root: str, home: str) -> Rerooted:
 
 def storage_of(home: str, root: str, uid: int, session_id: SessionId) -> SessionStorage:
     """All folders of a session whose envelope is `root`."""
-    return SessionStorage(home=home, root=root, tmp=temp_parent_dir(uid, session_id))
+    return SessionStorage(home=home, root=root, tmp=temp_parent_dir(uid, home, session_id))
 
 
 def _digest(text: str) -> str:

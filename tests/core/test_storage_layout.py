@@ -55,18 +55,24 @@ def test_ids_that_read_alike_have_envelopes_of_their_own() -> None:
 
 @pytest.mark.requirement("core.temp-layout")
 def test_temporary_folders_lie_outside_the_envelope_under_the_user_and_the_session() -> None:
-    key = hashlib.sha256(SLACK.encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{HOME}\0{SLACK}".encode()).hexdigest()[:12]
     run = RunId("abcdefghijklmnop")
     child = hashlib.sha256(run.encode()).hexdigest()[:8]
-    assert temp_key_dir(1000, SLACK) == f"/tmp/netclaw-1000/{key}"
-    assert temp_parent_dir(1000, SLACK) == f"/tmp/netclaw-1000/{key}/p"
-    assert temp_child_dir(1000, SLACK, run) == f"/tmp/netclaw-1000/{key}/c{child}"
+    assert temp_key_dir(1000, HOME, SLACK) == f"/tmp/netclaw-1000/{key}"
+    assert temp_parent_dir(1000, HOME, SLACK) == f"/tmp/netclaw-1000/{key}/p"
+    assert temp_child_dir(1000, HOME, SLACK, run) == f"/tmp/netclaw-1000/{key}/c{child}"
+
+
+@pytest.mark.requirement("core.temp-layout")
+def test_equal_ids_in_two_homes_share_no_temporary_folder() -> None:
+    assert temp_key_dir(1000, HOME, SLACK) != temp_key_dir(1000, "/srv/netclaw", SLACK)
+    assert temp_key_dir(1000, f"{HOME}/", SLACK) == temp_key_dir(1000, HOME, SLACK)
 
 
 def test_the_folders_of_a_session_follow_from_its_root() -> None:
     storage = storage_of(HOME, new_root(HOME, SLACK), 7, SLACK)
     root = new_root(HOME, SLACK)
-    assert storage.tmp == temp_parent_dir(7, SLACK)
+    assert storage.tmp == temp_parent_dir(7, HOME, SLACK)
     assert (
         storage.workspace,
         storage.artifacts,
