@@ -144,11 +144,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Each provider type gets the client that speaks its dialect.",
     ),
     Requirement(
-        "models.cost-per-token",
-        "architecture 7",
-        "A token costs the client less than ten microseconds, a call a few milliseconds.",
-    ),
-    Requirement(
         "models.independent-peer",
         "issue 2 item 10",
         "The client understands a provider that other people wrote.",

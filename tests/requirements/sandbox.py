@@ -107,11 +107,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The seccomp filter denies the listed calls on x86_64 and aarch64 and allows the rest.",
     ),
     Requirement(
-        "sandbox.fast",
-        "architecture, Speed and size",
-        "Confining a command adds little to what the bare backend costs.",
-    ),
-    Requirement(
         "sandbox.ordinary-user",
         "feasibility 6",
         "The sandbox works for an ordinary user as it does for root.",

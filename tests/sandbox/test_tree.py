@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -57,10 +56,9 @@ async def test_a_fork_storm_is_bounded_and_ended(any_rig: Rig) -> None:
 async def test_a_limit_of_time_ends_the_whole_tree(any_rig: Rig, end: ShellEnd) -> None:
     bounds = ShellLimits(total_s=0.5) if end is ShellEnd.TOTAL_TIME else ShellLimits(silence_s=0.5)
     script = DAEMONS + "echo first; sleep 0.2; echo second; sleep 60"
-    began = time.monotonic()
     ran = await any_rig.bash(script, bounds=bounds)
     assert (ran.outcome.end, ran.output) == (end, "first\nsecond\n")
-    assert 0.5 <= time.monotonic() - began < 8
+    assert ran.outcome.duration_ms >= 500
     assert any_rig.left() == []
 
 
@@ -116,10 +114,8 @@ async def test_a_tree_ended_from_outside_is_reported(any_rig: Rig) -> None:
 @pytest.mark.requirement("sandbox.tree-kill")
 async def test_open_pipes_never_delay_the_end(any_rig: Rig) -> None:
     """A daemon that keeps the output open is dead before the pipe is read to its end."""
-    began = time.monotonic()
     ran = await any_rig.bash('setsid bash -c "sleep 60; echo late" "$0" & echo now; exit 0')
     assert ran.output == "now\n"
-    assert time.monotonic() - began < 5
 
 
 @pytest.mark.requirement("sandbox.output-streams")
@@ -149,15 +145,24 @@ def _peak_kib() -> int:
 
 @pytest.mark.requirement("sandbox.output-streams")
 async def test_a_flood_does_not_starve_the_loop(any_rig: Rig) -> None:
-    gaps: list[float] = []
+    """Between any few pieces the loop has had a turn for everybody else."""
+    loop = asyncio.get_running_loop()
+    turn, pieces, most, is_over = 0, 0, 0, False
 
-    async def tick() -> None:
-        while True:
-            began = time.monotonic()
-            await asyncio.sleep(0.005)
-            gaps.append(time.monotonic() - began - 0.005)
+    def next_turn() -> None:
+        nonlocal turn, pieces
+        turn, pieces = turn + 1, 0
+        if not is_over:
+            loop.call_soon(next_turn)
 
-    ticking = asyncio.ensure_future(tick())
-    await any_rig.bash("head -c 100000000 /dev/zero", bounds=ShellLimits(total_s=15))
-    ticking.cancel()
-    assert max(gaps) < 0.2
+    def sink(_piece: bytes) -> None:
+        nonlocal pieces, most
+        pieces += 1
+        most = max(most, pieces)
+
+    loop.call_soon(next_turn)
+    request = any_rig.request("head -c 100000000 /dev/zero", bounds=ShellLimits(total_s=15))
+    await SandboxRunner(any_rig.facts).run(request, on_started=acknowledge, sink=sink)
+    is_over = True
+    assert turn > 1000
+    assert most <= 8  # what the pipe still holds at the end is read at once

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -109,13 +108,11 @@ async def test_a_write_that_did_not_begin_in_time_is_dropped(tmp_path: Path) -> 
     gate = Gate()
     begun = world.journal._writer.submit(gate.hold)
     await gate.reached()
-    started = time.monotonic()
     with pytest.raises(StorageTimeoutError):
         await world.admit()
-    assert 0.05 <= time.monotonic() - started < GATE_S / 2, "it is told while the writer is stuck"
-    assert not begun.done(), "what has begun keeps its true outcome, however late"
+    assert not begun.done(), "it is told while the writer is stuck"
     gate.open()
-    assert await begun == "true outcome"
+    assert await begun == "true outcome", "what has begun keeps its outcome, however late"
     assert (await world.admit()).seq == 2, "the dropped one was never written"
     await world.close()
 
