@@ -20,7 +20,7 @@ INLINE_SNAPSHOT_BYTES = 4 * 1024 * 1024
 
 
 async def recover_state(welcome: Welcome) -> SessionState:
-    """The state as of the last committed event; raises a `StorageError` if it cannot be read."""
+    """The state as of the last committed event; raises `SessionUnreadableError`."""
     is_small = len(welcome.tail) <= INLINE_ROWS and len(welcome.snapshot) <= INLINE_SNAPSHOT_BYTES
     if is_small:
         return rebuild(welcome)
