@@ -89,17 +89,15 @@ def stop_here(draft: Draft, open_turn: OpenTurn, *, point: str) -> None:
 
 def _end_here(draft: Draft, open_turn: OpenTurn) -> None:
     has_launched = open_turn.has_launched
-    interrupt(draft, sentences.stop_notice(AfterDrain.NOTHING, has_launched=has_launched))
+    sentence = sentences.stop_notice(AfterDrain.NOTHING, has_launched=has_launched)
+    interrupt(draft, open_turn, sentence)
 
 
-def interrupt(draft: Draft, sentence: str) -> None:
+def interrupt(draft: Draft, open_turn: OpenTurn, sentence: str) -> None:
     """End the open turn as Interrupted, and with it the calls whose result will never be known.
 
     An input that joined after the last round returns to the buffer (protocol "Recovery, exactly").
     """
-    open_turn = draft.state.turn
-    if open_turn is None:
-        return
     for item in open_turn.batch:
         if item.is_launched and item.result is None:
             result = call_results.interrupted(item)

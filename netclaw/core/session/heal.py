@@ -42,4 +42,4 @@ def _end(draft: Draft, open_turn: OpenTurn) -> None:
     sentence = sentences.with_warning(
         sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched
     )
-    drain.interrupt(draft, sentence)
+    drain.interrupt(draft, open_turn, sentence)
