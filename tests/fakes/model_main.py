@@ -10,20 +10,39 @@ import signal
 from pathlib import Path
 
 from tests.fakes.model import FakeModel
+from tests.fakes.model_reply import Reply
+from tests.fakes.model_script import ScriptError, parse_rounds
 
 PR_SET_PDEATHSIG = 1
+SYNTAX = """\
+A user message, the default reply and what is posted to /__enqueue may hold directives:
+  [[reply:TEXT]]  [[echo]]  [[tool:NAME {JSON}]]  [[next]]  [[status:CODE]]  [[stall:SECONDS]]
+All of them are described at the top of tests/fakes/model_script.py.
+"""
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fakes.model")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fakes.model",
+        description="A scripted model provider: OpenAI chat completions and Anthropic Messages.",
+        epilog=SYNTAX,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument(
         "--port-file", type=Path, help="gets the bound port once the server listens"
     )
     parser.add_argument("--latency-ms", type=float, default=0.0, help="time to the first token")
     parser.add_argument("--token-ms", type=float, default=0.0, help="pause between tokens")
-    parser.add_argument("--default", default="[[echo]]", help="script text of the default reply")
+    parser.add_argument(
+        "--default",
+        type=_default_reply,
+        default="[[echo]]",
+        metavar="TEXT",
+        help="reply where no script asks for another: plain text, or directives for one round"
+        " (default: %(default)s)",
+    )
     parser.add_argument("--model", action="append", help="name listed by /v1/models")
     parser.add_argument("--api-key", help="key to demand, as each dialect carries it")
     parser.add_argument("--record", type=int, default=1000, help="how many requests to keep")
@@ -35,6 +54,17 @@ def main() -> None:
         if os.getppid() != parent:
             return
     asyncio.run(_serve(options))
+
+
+def _default_reply(text: str) -> Reply:
+    """The one round that `text` asks for; text without directives is what the reply says."""
+    try:
+        rounds = parse_rounds(text)
+    except ScriptError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if len(rounds) > 1:
+        raise argparse.ArgumentTypeError("the default reply is one round; this text holds several")
+    return rounds[0] if rounds else Reply(text=text)
 
 
 async def _serve(options: argparse.Namespace) -> None:

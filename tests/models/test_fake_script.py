@@ -151,3 +151,42 @@ async def test_as_a_process_of_its_own(short_tmp: Path) -> None:
     finally:
         process.terminate()
         assert await process.wait() == 0
+
+
+@pytest.mark.requirement("fakes.model-process")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("default", ["plain text, no script", "[[reply:plain text, no script]]"])
+async def test_the_default_reply_of_the_process(short_tmp: Path, default: str) -> None:
+    port_file = short_tmp / "port"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.fakes.model", f"--port-file={port_file}"),
+        *("--default", default, "--die-with-parent"),
+        cwd=ROOT,
+    )
+    try:
+        port = await asyncio.to_thread(await_port, port_file)
+        async with aiohttp.ClientSession() as session:
+            assert await ask(session, f"http://127.0.0.1:{port}/v1", "x") == "plain text, no script"
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+
+
+@pytest.mark.requirement("fakes.model-process")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("default", "complaint_told"),
+    [
+        ("[[bogus]]", "unknown directive [[bogus]]"),
+        ("[[tool:a {}]][[reply:x]]", "the default reply is one round"),
+    ],
+)
+async def test_a_default_that_cannot_be_a_reply_is_told(default: str, complaint_told: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.fakes.model", "--default", default),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await process.communicate()
+    assert process.returncode == 2
+    assert complaint_told in err.decode()
