@@ -13,6 +13,7 @@ from netclaw.config.documents import read_document
 from netclaw.config.home import Home, find_home
 from netclaw.config.jsonc_tree import Json, JsoncError, parse, plain
 from netclaw.config.loaded import LoadedConfig
+from netclaw.config.orphans import drop_orphans, orphan_warning
 from netclaw.config.problems import as_error, find_problems
 from netclaw.config.schema.root import Config
 from netclaw.config.secret_store import open_secrets, read_credentials, read_secrets
@@ -80,7 +81,8 @@ def read_layers(
     merged = open_secrets(home, merge({}, document))
     for layer in (secrets, read_credentials(environ), overrides):
         merged = merge(merged, layer)
-    return Layers(merged, origins, (*warnings, *more))
+    merged, orphans = drop_orphans(merged)
+    return Layers(merged, origins, (*warnings, *more, *map(orphan_warning, orphans)))
 
 
 def read_environment(environ: Mapping[str, str]) -> tuple[JsonObject, dict[KeyPath, str]]:
@@ -149,3 +151,12 @@ def list_problems(home: Home, environ: Mapping[str, str]) -> tuple[tuple[str, st
     except InvalidArgumentError as error:
         return (("", error.sentence),)
     return ()
+
+
+def list_warnings(home: Home, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What `config validate` says beyond problems; empty where the layers cannot be read."""
+    try:
+        layers = read_layers(home, environ)
+        return build(home, validate(layers), layers.warnings).warnings
+    except InvalidArgumentError:
+        return ()

@@ -74,6 +74,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Secrets are stored encrypted in a private file; plain ones are encrypted when first read.",
     ),
     Requirement(
+        "config.secrets-orphan",
+        "issue 2 item 8",
+        "A stored secret whose provider is not configured is a warning and stops no start.",
+    ),
+    Requirement(
+        "config.secrets-checked",
+        "surface, CLI",
+        "secrets set refuses a key that names nothing configured before anything is written.",
+    ),
+    Requirement(
         "config.secrets-bound",
         "issue 2 item 8",
         "An encrypted secret opens only under the key that it was stored for.",

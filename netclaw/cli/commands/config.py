@@ -129,18 +129,22 @@ def show(app: App) -> None:
 @command("validate", examples=("netclaw config validate", "netclaw config validate --json"))
 def validate(app: App) -> int:
     """Check the files and the environment; exit code 1 if the daemon would refuse them."""
-    from netclaw.config.load import list_problems
+    from netclaw.config.load import list_problems, list_warnings
 
     home = app.home
     problems = list_problems(home, app.environ)
+    warnings = list_warnings(home, app.environ)
     if app.is_json:
         listed: list[JsonValue] = [
             {"key": key, "message": sentence} if key else {"message": sentence}
             for key, sentence in problems
         ]
-        app.emit({"valid": not problems, "file": str(home.config_file), "problems": listed})
+        row: JsonRow = {"valid": not problems, "file": str(home.config_file), "problems": listed}
+        app.emit(row | {"warnings": list(warnings)})
     elif not problems:
         app.say(f"{home.config_file}: valid")
+    for sentence in warnings:
+        app.note(f"[WARN] {app.command}: {sentence}")
     for _, sentence in problems:
         print_failure(app.command, sentence, "")
     return EXIT_FAILURE if problems else 0
