@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,7 +47,20 @@ async def test_the_documented_client_streams_an_answer(world: World, tmp_path: P
 
     status, out, err = await run(world, program, "[[reply:hello from the page]]")
 
-    assert (status, out, err) == (0, "hello from the page", "")
+    assert (status, out, err) == (0, "hello from the page\n", "")
+
+
+@pytest.mark.requirement("docs.client-runs")
+def test_the_documented_client_tells_its_usage(tmp_path: Path) -> None:
+    program = tmp_path / "client.py"
+    program.write_text(documented_program())
+
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'usage: client.py "MESSAGE"\n'
 
 
 @pytest.mark.requirement("docs.client-runs")
