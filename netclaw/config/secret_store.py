@@ -28,7 +28,7 @@ from netclaw.config.tree import (
     secret_paths,
     split_dotted,
 )
-from netclaw.core.errors import InvalidArgumentError, StorageError
+from netclaw.core.errors import InvalidArgumentError, NotFoundError, StorageError
 
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"
 CREDENTIAL_PREFIX = "netclaw."
@@ -157,6 +157,51 @@ def set_secret(home: Home, key: str, value: str) -> str:
         single = _single(path, make_key_ring(home).seal(value, dotted(path)))
         write_private(home.secrets_file, pretty(merge_sparse(content, single)).encode())
     return dotted(path)
+
+
+def secret_names(home: Home) -> tuple[str, ...]:
+    """The canonical keys of what secrets.json holds, sorted; never their values."""
+    document = read_document(home.secrets_file)
+    if document is None:
+        return ()
+    return tuple(sorted(dotted(path) for path in secret_paths(canonicalise(document.value))))
+
+
+def unset_secret(home: Home, key: str) -> str:
+    """Remove a stored secret. Returns its key. Raises `NotFoundError` if there is none."""
+    path, _ = canonical_key(split_dotted(key))
+    wanted = dotted(path).casefold()
+    with editing(home):
+        document = read_document(home.secrets_file)
+        content = canonicalise(document.value) if document else {}
+        stored = [each for each in secret_paths(content) if dotted(each).casefold() == wanted]
+        if not stored:
+            raise NotFoundError(
+                f"No secret {dotted(path)} is stored.", fix="`netclaw secrets list` names them."
+            )
+        for each in stored:
+            content = _without(content, each)
+        write_private(home.secrets_file, pretty(content).encode())
+    return dotted(stored[0])
+
+
+def _without(content: JsonObject, path: KeyPath) -> JsonObject:
+    """A copy without the value at a path and without the sections that this leaves empty."""
+
+    def drop(at: Json, rest: KeyPath) -> Json:
+        head, tail = rest[0], rest[1:]
+        if isinstance(at, list):
+            items = list(at)
+            items[int(head)] = drop(items[int(head)], tail)
+            return items
+        assert isinstance(at, dict)  # noqa: S101 - the path was found in the content
+        left = {key: item for key, item in at.items() if key != head}
+        inner = drop(at[head], tail) if tail else None
+        return {key: inner if key == head else at[key] for key in at} if inner else left
+
+    kept = drop(content, path)
+    assert isinstance(kept, dict)  # noqa: S101 - the content is an object
+    return kept
 
 
 def _single(path: KeyPath, value: Json) -> JsonObject:
