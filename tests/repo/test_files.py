@@ -23,7 +23,7 @@ HOSTS = re.compile(
     r"|api\.openai\.com|api\.anthropic\.com|openrouter\.ai"
     r"|hooks\.slack\.com|slack\.com|discord\.com"
     r"|json-schema\.org|keepachangelog\.com|semver\.org"
-    r"|HOST|host|model\.local|[a-z]{1,3}"
+    r"|HOST|host|model|model\.local|[a-z]{1,3}"
 )
 URL = re.compile(r"\b(?:https?|wss?)://(?:[^@\s/]*@)?([A-Za-z0-9.:\[\]-]+)")
 # Written in two parts so that this file does not match itself.
