@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ PROGRAM = "netclaw"
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    # gRPC reads it when it is imported; its own log is not for people (a restart is told by us).
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     claim_standard_streams()
     # Output that a terminal cannot show must not end a command half way.
     for stream in (sys.stdout, sys.stderr):

@@ -76,6 +76,7 @@ class ScriptedDaemon:
     home: Home
     script: Script = field(default_factory=lambda: said("hello from the script"))
     before_admission: Callable[[], None] = lambda: None
+    on_call: Callable[[str], None] = lambda _name: None
     status: admin_pb2.StatusResponse = field(default_factory=admin_pb2.StatusResponse)
     rows: dict[str, gateway_pb2.SessionRow] = field(default_factory=dict)
     refuse: dict[str, NetclawError] = field(default_factory=dict)
@@ -164,6 +165,7 @@ class ScriptedDaemon:
     def note(self, name: str, request: Message, context: Context) -> None:
         """Record a call; refuse it if it is to be refused or carries no token."""
         self.calls.append((name, request))
+        self.on_call(name)
         if dict(context.invocation_metadata()).get("authorization") != f"Bearer {TOKEN}":
             context.abort(grpc.StatusCode.UNAUTHENTICATED, "no token")
         error = self.refuse.get(name)

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from netclaw.core.errors import InvalidArgumentError, QueueFullError, StorageFullError
+from netclaw.core.errors import (
+    DrainingError,
+    InvalidArgumentError,
+    QueueFullError,
+    StorageFullError,
+)
 from netclaw.wire.v1.common_pb2 import Output
 from netclaw.wire.v1.gateway_pb2 import AttachRequest, SendUserMessageRequest
 from tests.cli.runner import Cli
@@ -29,6 +34,7 @@ def test_a_resend_with_a_message_id_gets_the_first_answer(cli: Cli, daemon: Scri
 
 
 @pytest.mark.requirement("cli.delivery-unconfirmed")
+@pytest.mark.usefixtures("fast_reconnects")
 @pytest.mark.parametrize("flags", [[], ["--message-id", "m7"]])
 def test_a_send_without_an_answer_is_unconfirmed(
     cli: Cli, daemon: ScriptedDaemon, flags: list[str]
@@ -40,10 +46,37 @@ def test_a_send_without_an_answer_is_unconfirmed(
     assert "Delivery unconfirmed" in result.err
     assert "netclaw ledger notes" in result.err
     sent = daemon.requests("SendUserMessage")
-    assert len(sent) == 1, "it is never sent again by itself"
+    assert len(sent) == 1, "there is nobody to send it to again"
     assert isinstance(sent[0], SendUserMessageRequest)
     assert f"--message-id {sent[0].source_message_id}" in result.err
     assert sent[0].source_message_id == (flags[1] if flags else sent[0].source_message_id)
+
+
+@pytest.mark.requirement("cli.resend")
+def test_a_message_lost_in_a_restart_is_sent_again_under_its_id(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def come_back(_delay_s: float) -> None:
+        daemon.before_admission = lambda: None
+        daemon.come_back()
+
+    monkeypatch.setattr("netclaw.cli.chat.feed.time.sleep", come_back)
+    daemon.before_admission = daemon.stop
+    result = cli.ok("chat", "-p", "hi", "--resume", "notes")
+    assert result.out == "hello from the script\n"
+    sent = daemon.requests("SendUserMessage")
+    ids = {request.source_message_id for request in sent if hasattr(request, "source_message_id")}
+    assert (len(sent), len(ids)) == (2, 1)
+
+
+@pytest.mark.requirement("cli.resend")
+def test_a_message_refused_by_a_draining_daemon_is_sent_again(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.cli.chat.feed.time.sleep", lambda _s: daemon.refuse.clear())
+    daemon.refuse["SendUserMessage"] = DrainingError("The daemon is stopping.")
+    assert cli.ok("chat", "-p", "hi", "--resume", "notes").out == "hello from the script\n"
+    assert len(daemon.requests("SendUserMessage")) == 2
 
 
 @pytest.mark.parametrize(

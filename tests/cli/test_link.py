@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import threading
 
 import pytest
 
 from netclaw.cli.chat.link import Link
 from netclaw.config.home import Home
-from netclaw.core.errors import DaemonDownError, InternalError, NotFoundError
+from netclaw.core.errors import DaemonDownError, DrainingError, InternalError, NotFoundError
 from netclaw.wire.v1.common_pb2 import Output, Sender
 from tests.cli.scripted_daemon import ScriptedDaemon
 
@@ -73,3 +75,22 @@ async def test_nothing_can_be_asked_without_a_connection(home: Home) -> None:
         await link.open("notes")
     with pytest.raises(DaemonDownError):
         await link.recent(5)
+
+
+@pytest.mark.requirement("cli.wait-restart")
+async def test_a_conversation_begun_during_a_restart_waits(daemon: ScriptedDaemon) -> None:
+    daemon.home.lock.touch()
+    daemon.stop()
+    with daemon.home.lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        link = Link(daemon.home, Sender(), print)
+        opening = asyncio.create_task(link.open("notes"))
+        asked = threading.Event()
+        daemon.on_call = lambda name: asked.set() if name == "EnsureSession" else None
+        daemon.refuse["EnsureSession"] = DrainingError("The daemon is stopping.")
+        daemon.come_back()
+        assert await asyncio.to_thread(asked.wait, 10)
+        daemon.refuse.clear()
+        detail = await asyncio.wait_for(opening, 10)
+    assert detail.row.id == "notes"
+    await link.close()

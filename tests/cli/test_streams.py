@@ -70,3 +70,18 @@ def test_a_chat_with_closed_streams_is_answered(daemon: ScriptedDaemon, closed: 
     assert (code, "Traceback" in said) == (0, False)
     assert out == ("" if ">&-" in closed.replace("2>&-", "") else "hello from the script\n")
     assert len(daemon.requests("SendUserMessage")) == 1
+
+
+@pytest.mark.requirement("cli.quiet-grpc")
+def test_grpc_says_nothing_of_its_own() -> None:
+    code = (
+        "import os, sys; sys.argv = ['netclaw', 'version']\n"
+        "from netclaw.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(os.environ['GRPC_VERBOSITY'])"
+    )
+    environ = {key: value for key, value in os.environ.items() if key != "GRPC_VERBOSITY"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "NONE"

@@ -46,10 +46,25 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A resend with the same message id is answered by the first admission's turn.",
     ),
     Requirement(
+        "cli.resend",
+        "decision 33",
+        "chat -p sends a message again by itself under its own id when a restart took its answer.",
+    ),
+    Requirement(
+        "cli.wait-restart",
+        "issue 2, restarts",
+        "A conversation begun while the daemon restarts waits for it instead of failing.",
+    ),
+    Requirement(
+        "cli.quiet-grpc",
+        "cli, output",
+        "gRPC's own log never reaches a person's terminal.",
+    ),
+    Requirement(
         "cli.delivery-unconfirmed",
         "decision 33",
-        "A send without a reliable answer is called unconfirmed, is never repeated by itself, and"
-        " says how to look it up.",
+        "A send without a reliable answer is called unconfirmed, is never repeated without its id,"
+        " and says how to look it up.",
     ),
     Requirement(
         "cli.reconnect",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RECONNECT_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
 MAX_IDLE_RESYNCS = 5
-_GONE = (DaemonDownError, DrainingError, UnauthenticatedError)
+GONE = (DaemonDownError, DrainingError, UnauthenticatedError)
 """What a daemon between two lives looks like; a token is only good for one of them."""
 
 
@@ -112,9 +112,9 @@ class SessionFeed:
             try:
                 return self._stream.take(patience_s)
             except StopIteration:
-                self._reconnect(DaemonDownError("The daemon ended the connection."))
-            except _GONE as error:
-                self._reconnect(error)
+                self.reconnect(DaemonDownError("The daemon ended the connection."))
+            except GONE as error:
+                self.reconnect(error)
 
     def _resync(self) -> None:
         self._idle_resyncs += 1
@@ -125,7 +125,7 @@ class SessionFeed:
             )
         self._attach_again()
 
-    def _reconnect(self, error: NetclawError) -> None:
+    def reconnect(self, error: NetclawError) -> None:
         """Connect to the next daemon, or raise what the last attempt met."""
         self._tell("[connection] lost; connecting again")
         self._client.__exit__(None, None, None)
@@ -134,7 +134,7 @@ class SessionFeed:
             try:
                 self._client = DaemonClient(self._home)
                 self._stream = self._attach()
-            except _GONE as latest:
+            except GONE as latest:
                 error = latest
             else:
                 self._tell("[connection] back")

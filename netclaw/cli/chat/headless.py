@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, JsonRow, compact
-from netclaw.cli.chat.feed import SessionFeed
+from netclaw.cli.chat.feed import GONE, SessionFeed
 from netclaw.cli.chat.lookout import Lookout, gone, held_back
 from netclaw.cli.chat.printer import PlainPrinter
 from netclaw.cli.chat.turns import Failure, TurnFollower
@@ -37,6 +37,8 @@ MAX_TEXT_BYTES = 1024 * 1024
 FILTER_BITS = 1 | 2 | 8 | 16 | 32
 """Text, deltas, tool calls, usage and files; thinking goes to logs alone."""
 STOP_TIMEOUT_S = 2.0
+RESEND_FOR_S = 60.0
+"""How long a message without a definite answer is sent again, under its own id (decision 33)."""
 IDLE_PHASES = ("passive", "ready", "recovering", "passivating")
 
 
@@ -101,7 +103,7 @@ class HeadlessChat:
                 after_seq=row.head_seq,
                 tell=self._app.note,
             )
-            admitted = self._send(client, row)
+            admitted = self._send(feed, row)
             if admitted.duplicate:
                 feed.restart_from(max(admitted.seq - 1, 0))
             # Until others' messages are out of the way, nobody knows whose text this is.
@@ -129,8 +131,48 @@ class HeadlessChat:
         return found.row
 
     def _send(
-        self, client: DaemonClient, row: gateway_pb2.SessionRow
+        self, feed: SessionFeed, row: gateway_pb2.SessionRow
     ) -> gateway_pb2.SendUserMessageResponse:
+        request = self._request(row)
+        self._sent_at = time.monotonic()
+        admitted = self._deliver(feed, request)
+        self._input_id = admitted.input_id
+        self._is_duplicate = admitted.duplicate
+        self._follower.expect(admitted.input_id)
+        if admitted.notice:
+            self._app.note(f"[notice] {admitted.notice}")
+            self._check_quarantine(feed.client, admitted.notice)
+        return admitted
+
+    def _deliver(
+        self, feed: SessionFeed, request: gateway_pb2.SendUserMessageRequest
+    ) -> gateway_pb2.SendUserMessageResponse:
+        """Send, and after a lost connection send again to the daemon that comes back.
+
+        The message's id makes that safe: what was admitted already is not admitted twice. Raises
+        `DeliveryUnconfirmedError` when no daemon confirmed it in time.
+        """
+        unconfirmed: DeliveryUnconfirmedError | None = None
+        while True:
+            client = feed.client
+            lost: NetclawError
+            try:
+                return client.call(client.gateway.SendUserMessage, request, is_send=True)
+            except DeliveryUnconfirmedError as error:
+                unconfirmed, lost = error, error
+            except GONE as error:
+                lost = error
+            is_late = time.monotonic() - self._sent_at >= RESEND_FOR_S
+            try:
+                if is_late:
+                    raise lost
+                feed.reconnect(lost)
+            except (DeliveryUnconfirmedError, *GONE):
+                if unconfirmed is not None:
+                    raise self._unconfirmed(unconfirmed) from None
+                raise
+
+    def _request(self, row: gateway_pb2.SessionRow) -> gateway_pb2.SendUserMessageRequest:
         from netclaw.wire.v1 import gateway_pb2 as pb
         from netclaw.wire.v1.common_pb2 import DeliveryTarget, Sender
 
@@ -141,7 +183,7 @@ class HeadlessChat:
                     f"The session {row.id} is bound to no channel.", fix="Leave --to-channel out."
                 )
             targets = [DeliveryTarget(channel=row.channel, address=row.id)]
-        request = pb.SendUserMessageRequest(
+        return pb.SendUserMessageRequest(
             session_id=row.id,
             text=self._message.text,
             sender=Sender(
@@ -150,18 +192,6 @@ class HeadlessChat:
             source_message_id=self._message_id,
             delivery_targets=targets,
         )
-        self._sent_at = time.monotonic()
-        try:
-            admitted = client.call(client.gateway.SendUserMessage, request, is_send=True)
-        except DeliveryUnconfirmedError as error:
-            raise self._unconfirmed(error) from None
-        self._input_id = admitted.input_id
-        self._is_duplicate = admitted.duplicate
-        self._follower.expect(admitted.input_id)
-        if admitted.notice:
-            self._app.note(f"[notice] {admitted.notice}")
-            self._check_quarantine(client, admitted.notice)
-        return admitted
 
     def _check_quarantine(self, client: DaemonClient, notice: str) -> None:
         """Raise when the session is held back: a message there is kept, not run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from netclaw.cli.client import (
     map_error,
     wait_for_way_in,
 )
+from netclaw.cli.holder import lock_owner
 from netclaw.config.home import Home
 from netclaw.core.errors import (
     DaemonDownError,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 FILTER_BITS = 1 | 2 | 8 | 16 | 32 | 64
 CALL_TIMEOUT_S = 30.0
 RESEND_PAUSE_S = 0.2
+OPEN_PATIENCE_S = 30.0
+"""How long a conversation waits for a daemon that restarts before it begins."""
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 GONE = (DaemonDownError, DrainingError, UnauthenticatedError)
@@ -71,7 +75,21 @@ class Link:
         return self._connected.is_set()
 
     async def open(self, resume: str) -> gateway_pb2.SessionDetail:
-        """Connect and make sure that the session exists. Raises what the daemon says."""
+        """Connect and make sure that the session exists. Raises what the daemon says.
+
+        A daemon that holds its home and is between two lives is waited for.
+        """
+        deadline = time.monotonic() + OPEN_PATIENCE_S
+        while True:
+            try:
+                return await self._open(resume)
+            except GONE:
+                await self.close()
+                if lock_owner(self._home) is None or time.monotonic() >= deadline:
+                    raise
+            await asyncio.sleep(RESEND_PAUSE_S)
+
+    async def _open(self, resume: str) -> gateway_pb2.SessionDetail:
         from netclaw.wire.v1 import gateway_pb2 as pb
 
         await self._connect()
