@@ -51,6 +51,18 @@ def test_init_replaces_nothing_without_force(cli: Cli, home: Home) -> None:
     assert home.config_file.with_suffix(".json.bak").read_text() == before
 
 
+@pytest.mark.requirement("cli.init")
+def test_init_names_the_next_step_that_is_left(cli: Cli, daemon: ScriptedDaemon) -> None:
+    daemon.replies["Reload"] = ReloadResponse(changed=True)
+    out = cli.ok(*FULL).out
+    assert "in force now" in out
+    assert "next: netclaw chat\n" in out
+    daemon.stop()
+    out = cli.ok(*FULL, "--force").out
+    assert "in force now" not in out
+    assert "next: netclaw daemon start, then netclaw chat\n" in out
+
+
 @pytest.mark.requirement("cli.init-identity")
 def test_init_writes_identity_files_where_none_are(cli: Cli, home: Home) -> None:
     home.identity_dir.mkdir(parents=True)

@@ -100,10 +100,13 @@ def init(
         app.emit(row)
         return
     app.say(f"wrote {home.config_file}: {chosen.model} at {chosen.provider}")
+    is_running = row["applied"] != "next-start"
+    if is_running:
+        app.say("in force now: the running daemon took it over")
+    steps = [] if is_running else ["netclaw daemon start"]
     if chosen.provider == ProviderType.LOCAL.value and not chosen.model.startswith("/"):
-        app.say(f"next: netclaw model pull {chosen.model}, then netclaw daemon start")
-    else:
-        app.say("next: netclaw daemon start, then netclaw chat")
+        steps.insert(0, f"netclaw model pull {chosen.model}")
+    app.say(f"next: {', then '.join([*steps, 'netclaw chat'])}")
 
 
 def _from_options(
