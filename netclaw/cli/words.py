@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from netclaw.cli.app import printable
+
 _STEPS = ((86_400, "d"), (3600, "h"), (60, "min"))
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -47,4 +49,21 @@ def count(number: int) -> str:
 def shorten(text: str, width: int) -> str:
     """The text on one line, cut to a width."""
     line = " ".join(text.split())
+    return _cut(line, width)
+
+
+def first_lines(text: str, lines: int, width: int) -> list[str]:
+    """The beginning of a text, line by line and harmless to a terminal; at least one line.
+
+    What is left out is counted in a line of its own; blank lines at both ends do not count.
+    """
+    found = text.strip("\r\n").splitlines()
+    shown = [_cut(printable(line.expandtabs(4).rstrip()), width) for line in found[:lines]]
+    if len(found) > lines:
+        more = len(found) - lines
+        shown.append(f"... {count(more)} more line{'s' if more > 1 else ''}")
+    return shown or [""]
+
+
+def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "\u2026"

@@ -194,7 +194,33 @@ def test_a_text_that_differs_from_what_was_streamed_is_shown_whole(
     assert "[notice] restarting" in result.err
 
 
-def test_a_draining_daemon_is_waited_for(cli: Cli, daemon: ScriptedDaemon) -> None:
+@pytest.mark.requirement("cli.chat-headless")
+def test_the_usage_is_told_once_and_results_keep_their_lines(
+    cli: Cli, daemon: ScriptedDaemon
+) -> None:
+    def script(request: SendUserMessageRequest, input_id: str) -> list[Output]:
+        so_far = Output(type="usage", turn_id="turn1")
+        so_far.usage.input_tokens = 3
+        result = Output(type="tool_result", turn_id="turn1", tool_name="sh", outcome="Success")
+        result.text = "\n".join(f"line {number}" for number in range(7))
+        return [so_far, result, *said("done")(request, input_id)]
+
+    daemon.script = script
+    shown = cli.ok("chat", "-p", "hi").err.splitlines()
+    assert shown == [
+        "[tool:result] sh Success: line 0",
+        *(f"  line {number}" for number in (1, 2, 3)),
+        "  ... 3 more lines",
+        "[usage] in=7 out=3 total=10 cached=0",
+    ]
+
+
+@pytest.mark.requirement("cli.resend")
+@pytest.mark.usefixtures("fast_reconnects")
+def test_a_draining_daemon_is_waited_for_up_to_a_bound(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.cli.chat.headless.RESEND_FOR_S", 0.1)
     daemon.notice = "The daemon is restarting; the message runs after that."
     assert "[notice] The daemon is restarting" in cli.ok("chat", "-p", "hi").err
     daemon.refuse["SendUserMessage"] = DrainingError("The daemon is stopping.")

@@ -59,6 +59,18 @@ def test_a_conversation(daemon: ScriptedDaemon) -> None:
 
 
 @pytest.mark.requirement("cli.interactive")
+def test_help_and_quit_are_answered_here(daemon: ScriptedDaemon) -> None:
+    with Terminal(["chat", "--resume", "notes"]) as terminal:
+        terminal.expect("| Ctrl-D leaves")
+        terminal.type("/help\r")
+        terminal.expect("stop the turn that runs")
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0
+        assert "netclaw chat --resume notes" in terminal.shown
+    assert daemon.requests("SendUserMessage") == []
+
+
+@pytest.mark.requirement("cli.interactive")
 def test_ctrl_c_stops_the_turn(daemon: ScriptedDaemon) -> None:
     daemon.script = lambda _request, _input_id: [
         processing(),

@@ -84,7 +84,7 @@ def test_a_long_paragraph_shows_its_newest_rows(
 def test_a_turn_with_tools(screen: Screen, shown: list[str]) -> None:
     call = Output(type="tool_call", tool_name="shell_execute", arguments='{"command": "ls"}')
     screen.show(call)
-    screen.show(Output(type="tool_result", outcome="Success", text="a\nb"))
+    screen.show(Output(type="tool_result", outcome="Success", text="a\nb\nc\nd\ne\nf\n"))
     screen.show(Output(type="tool_result", outcome="ToolError", text="bad"))
     screen.show(Output(type="file", path="/a"))
     screen.show(Output(type="compaction", tokens_before=5, tokens_after=2))
@@ -96,7 +96,7 @@ def test_a_turn_with_tools(screen: Screen, shown: list[str]) -> None:
     text = plain(shown)
     for part in (
         '* shell_execute {"command": "ls"}',
-        "ok a b",
+        "  ok a\n     b\n     c\n     d\n     ... 2 more lines\n",
         "failed bad",
         "[file] /a",
         "[compaction] 5 -> 2",

@@ -271,6 +271,9 @@ class HeadlessChat:
             return
 
     def _finish(self) -> int:
+        usage = self._follower.usage()
+        if usage is not None and not self._app.is_json:
+            self._printer.total(usage)
         failed = self._follower.mine[-1]
         failure = failed.failure
         if failed.outcome == "failed" and failure is None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 RECENT_ITEMS = 20
 REFRESH_S = 0.5
+HELP_WORD = "/help"
+QUIT_WORDS = ("/quit", "/exit")
+"""Answered here: the model is never asked how to leave."""
 
 
 def run_chat(app: App, *, resume: str, is_to_channel: bool) -> int:
@@ -109,6 +112,12 @@ class Conversation:
             except EOFError:
                 return
             if not text.strip():
+                continue
+            word = text.strip().casefold()
+            if word in QUIT_WORDS:
+                return
+            if word == HELP_WORD:
+                self._screen.help()
                 continue
             try:
                 check_text(text)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, printable
 from netclaw.cli.streams import write_out
-from netclaw.cli.words import shorten
+from netclaw.cli.words import first_lines, shorten
 
 if TYPE_CHECKING:
-    from netclaw.wire.v1.common_pb2 import Output
+    from netclaw.wire.v1.common_pb2 import Output, Usage
 
 ARGUMENTS_WIDTH = 200
 RESULT_WIDTH = 200
+RESULT_LINES = 4
 
 
 @dataclass(slots=True)
@@ -44,15 +45,10 @@ class PlainPrinter:
                 arguments = shorten(output.arguments, ARGUMENTS_WIDTH)
                 self._beside(f"[tool:call] {output.tool_name} {arguments}")
             case "tool_result":
-                result = shorten(output.text, RESULT_WIDTH)
-                self._beside(f"[tool:result] {output.tool_name} {output.outcome}: {result}")
-            case "usage":
-                usage = output.usage
-                total = usage.input_tokens + usage.output_tokens
-                self._beside(
-                    f"[usage] in={usage.input_tokens} out={usage.output_tokens} total={total}"
-                    f" cached={usage.cached_input_tokens}"
-                )
+                first, *rest = first_lines(output.text, RESULT_LINES, RESULT_WIDTH)
+                self._beside(f"[tool:result] {output.tool_name} {output.outcome}: {first}")
+                for line in rest:
+                    self._beside(f"  {line}")
             case "file":
                 self._beside(f"[file] {output.path}")
             case "compaction":
@@ -61,6 +57,14 @@ class PlainPrinter:
                 self._beside(f"[notice] {output.text}")
             case "consent_request":
                 self._beside(f"[consent] {output.tool_name} needs consent: {output.text}")
+
+    def total(self, usage: Usage) -> None:
+        """What the whole run used, once, at its end."""
+        total = usage.input_tokens + usage.output_tokens
+        self._beside(
+            f"[usage] in={usage.input_tokens} out={usage.output_tokens} total={total}"
+            f" cached={usage.cached_input_tokens}"
+        )
 
     def end(self) -> None:
         """Finish the last line of text."""

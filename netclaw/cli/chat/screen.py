@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from netclaw import __version__
 from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
-from netclaw.cli.words import count, shorten
+from netclaw.cli.words import count, first_lines, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 GROWING_LINES = 8
 TOOL_WIDTH = 100
-RESULT_LINES = 1
+RESULT_LINES = 4
+HELP = (
+    "/help       this list",
+    "/quit       leave; the session stays (also Ctrl-D)",
+    "Ctrl-C      stop the turn that runs",
+    "Esc Enter   break the line",
+)
 MAX_WIDTH = 100
 _BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Waking up"}
 _GOOD_OUTCOMES = ("Success", "success", "")
@@ -108,6 +114,11 @@ class Screen:
         keys = "Ctrl-C stops a turn, Ctrl-D leaves, Esc Enter breaks a line"
         self.write(dim(printable(f"netclaw {__version__}, session {session_id}. {keys}.")) + "\n")
 
+    def help(self) -> None:
+        """What can be typed and pressed here."""
+        for line in HELP:
+            self.write(dim(line))
+
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
         """Earlier messages, greyed."""
         for item in items:
@@ -153,8 +164,10 @@ class Screen:
 
     def _result(self, output: Output) -> None:
         mark = dim("  ok ") if output.outcome in _GOOD_OUTCOMES else colour("  failed ", 31)
-        text = shorten(output.text, TOOL_WIDTH)
-        self.write(f"{mark}{dim(printable(text))}")
+        first, *rest = first_lines(output.text, RESULT_LINES, TOOL_WIDTH)
+        self.write(f"{mark}{dim(first)}")
+        for line in rest:
+            self.write(dim(f"     {line}"))
 
     def _usage(self, output: Output) -> None:
         used = output.usage.input_tokens

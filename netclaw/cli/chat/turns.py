@@ -174,7 +174,8 @@ class TurnFollower:
             }
         )
 
-    def _usage(self) -> JsonRow | None:
+    def usage(self) -> Usage | None:
+        """What the turns used together; None if no service reported anything."""
         found = [turn.usage for turn in self._mine if turn.usage is not None]
         if not found:
             return None
@@ -184,4 +185,8 @@ class TurnFollower:
             total.output_tokens += usage.output_tokens
             total.cached_input_tokens += usage.cached_input_tokens
             total.reasoning_tokens += usage.reasoning_tokens
-        return usage_row(total)
+        return total
+
+    def _usage(self) -> JsonRow | None:
+        total = self.usage()
+        return usage_row(total) if total is not None else None

@@ -82,6 +82,8 @@ def _show(app: App, printer: PlainPrinter, output: Output) -> None:
         case "title":
             printer.end()
             app.say(app.style(printable(f"[title] {output.text}"), "bold"))
+        case "usage":
+            printer.total(output.usage)
         case _:
             printer.show(output)
 
