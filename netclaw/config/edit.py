@@ -87,7 +87,7 @@ def try_key(home: Home, environ: Mapping[str, str], key: str) -> Json:
 
 def _not_set(path: KeyPath) -> NotFoundError:
     return NotFoundError(
-        f"{dotted(path)} is not set.", fix="`netclaw config show` prints what is in force."
+        f"{dotted(path)} is not set.", fix="`netclaw config show --all` prints what is in force."
     )
 
 
@@ -97,6 +97,24 @@ def show(home: Home, environ: Mapping[str, str]) -> JsonObject:
     shown = _hide_secrets(config.model_dump(by_alias=True, mode="python", exclude_none=True))
     assert isinstance(shown, dict)  # noqa: S101 - a model dumps to a dict
     return shown
+
+
+def show_changed(home: Home, environ: Mapping[str, str]) -> JsonObject:
+    """The same without what equals its default; sections that this leaves empty are left out."""
+    config = validate(read_layers(home, environ))
+    dumped = config.model_dump(
+        by_alias=True, mode="python", exclude_none=True, exclude_defaults=True
+    )
+    shown = _without_empty(_hide_secrets(dumped))
+    assert isinstance(shown, dict)  # noqa: S101 - a model dumps to a dict
+    return shown
+
+
+def _without_empty(value: Json) -> Json:
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _without_empty(item) for key, item in value.items()}
+    return {key: item for key, item in kept.items() if item != {}}
 
 
 def _hide_secrets(value: object) -> Json:

@@ -205,8 +205,16 @@ def test_a_change_that_the_daemon_refuses_is_undone(
 
 def test_config_show_validate_schema(cli: Cli, home: Home) -> None:
     cli.ok(*FULL)
-    assert cli.ok("config", "show", "--json").json["Session"]["IdleTimeout"] == "01:00:00"
-    assert json.loads(cli.ok("config", "show").out)["configVersion"] == 1
+    full = cli.ok("config", "show", "--all", "--json").json
+    assert full["Session"]["IdleTimeout"] == "01:00:00"
+    assert json.loads(cli.ok("config", "show", "--all").out) == full
+    cli.ok("config", "set", "Session.IdleTimeout", "00:05:00")
+    changed = cli.ok("config", "show", "--json").json
+    assert changed["Session"] == {"IdleTimeout": "00:05:00"}
+    assert set(changed) == {"Providers", "Models", "Session"}
+    shown = cli.ok("config", "show")
+    assert json.loads(shown.out) == changed
+    assert "--all" in shown.err
     assert cli.ok("config", "validate", "--json").json["valid"] is True
     assert "valid" in cli.ok("config", "validate").out
     assert "Session" in cli.ok("config", "schema", "--json").json["properties"]

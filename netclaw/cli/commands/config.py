@@ -20,7 +20,7 @@ config = LazyGroup(
         "get": Entry(f"{_HERE}:get", "Print the value of a key that is in force."),
         "set": Entry(f"{_HERE}:set_value", "Set a key; a running daemon takes it over."),
         "unset": Entry(f"{_HERE}:unset", "Remove a key, so that its default is in force."),
-        "show": Entry(f"{_HERE}:show", "Print everything that is in force."),
+        "show": Entry(f"{_HERE}:show", "Print what differs from the defaults."),
         "validate": Entry(f"{_HERE}:validate", "Check the files; list every problem."),
         "schema": Entry(f"{_HERE}:schema", "Print the JSON schema of netclaw.json."),
     },
@@ -114,16 +114,23 @@ def _show_change(app: App, key: str, applied: JsonRow, done: str) -> None:
     app.say(f"{done} {key}; {how[str(applied['applied'])]}")
 
 
-@command("show", examples=("netclaw config show", "netclaw config show --json"))
-def show(app: App) -> None:
-    """Print everything that is in force: defaults, files and environment; secrets as (set)."""
-    from netclaw.config.edit import show as effective
+@command("show", examples=("netclaw config show", "netclaw config show --all --json"))
+@click.option("--all", "is_all", is_flag=True, help="Print everything, defaults included.")
+def show(app: App, *, is_all: bool) -> None:
+    """Print what is in force and differs from the defaults; secrets as (set).
 
+    Files and environment together, for --json as well; --all prints the defaults, too.
+    """
+    from netclaw.config import edit
+
+    effective = edit.show if is_all else edit.show_changed
     value = effective(app.home, app.environ)
     if app.is_json:
         app.emit(value)
-    else:
-        app.say(_text(value))
+        return
+    app.say(_text(value))
+    if not is_all:
+        app.note("the rest is as the defaults say: netclaw config show --all")
 
 
 @command("validate", examples=("netclaw config validate", "netclaw config validate --json"))
