@@ -96,3 +96,14 @@ def test_without_a_command_the_help_is_shown(cli: Cli) -> None:
     result = cli()
     assert result.code == 2
     assert "Commands:" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(["sesions"], "sessions"), (["config", "vaildate"], "validate"), (["xyzzy"], "")],
+)
+def test_a_word_that_is_nearly_a_command(cli: Cli, words: list[str], near: str) -> None:
+    result = cli(*words)
+    assert result.code == 2
+    assert f"No such command {words[-1]!r}." in result.err
+    assert (f"Did you mean {near}?" in result.err) is bool(near)

@@ -127,13 +127,12 @@ def _show(
         app.say(app.style(f"  ! {reason}", "yellow"))
     app.say()
     model = f"{found.main_model} at {found.main_provider}" if found.main_model else "none"
-    zygote = f"zygote {found.zygote_pid}" if found.zygote_pid else "no zygote"
     backend = found.sandbox_backend or "none"
     live = f"{count(found.live_sessions)} live, {count(found.quarantined_sessions)} quarantined"
     limits = f", limits by {found.sandbox_limits}" if found.sandbox_limits else ""
     lines = [
         ("home", str(home.root)),
-        ("daemon", f"process {found.pid}, generation {found.generation}, {zygote}"),
+        ("daemon", f"process {found.pid}"),
         ("model", model),
         ("sessions", f"{count(found.total_sessions)} known, {live}"),
         (
