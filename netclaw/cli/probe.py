@@ -12,6 +12,8 @@ PROBE_TIMEOUT_S = 10.0
 MAX_BODY_BYTES = 4 * 1024 * 1024
 ANTHROPIC_VERSION = "2023-06-01"
 
+_START = {ProviderType.OLLAMA: "Start it with `ollama serve`"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
@@ -71,7 +73,7 @@ async def _probe(kind: ProviderType, endpoint: str, secret: str | None, timeout_
         return Probe(
             is_reachable=False,
             sentence=f"{endpoint} cannot be reached.",
-            fix="Start the service, or correct Providers.<name>.Endpoint.",
+            fix=f"{_START.get(kind, 'Start the service')}, or correct Providers.<name>.Endpoint.",
         )
 
 
@@ -114,9 +116,11 @@ def judge_model(probe: Probe, model: ModelSettings) -> Probe:
     names = {name.removesuffix(":latest") for name in probe.models} | set(probe.models)
     if model.model_id in names:
         return Probe(is_reachable=True, sentence=f"{probe.sentence[:-1]} and has {model.model_id}.")
+    is_ollama = model.provider_type is ProviderType.OLLAMA
+    pull = f"Fetch it with `ollama pull {model.model_id}`. " if is_ollama else ""
     some = ", ".join(probe.models[:5])
     return Probe(
         is_reachable=True,
         sentence=f"{probe.sentence[:-1]} but does not list {model.model_id}.",
-        fix=f"It lists: {some}.",
+        fix=f"{pull}It lists: {some}.",
     )

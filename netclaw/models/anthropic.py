@@ -38,6 +38,7 @@ class AnthropicClient:
             messages_url(settings.endpoint),
             headers,
             connections,
+            settings=settings,
             secrets=self._secrets,
             wall_clock=wall_clock,
         )

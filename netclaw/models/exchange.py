@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from netclaw.core.errors import ErrorCategory
+from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.models.connections import ModelConnections
 from netclaw.models.failures import Secrets, from_status
 from netclaw.models.reply import ReplyAssembler
@@ -34,6 +35,16 @@ _DIRECT_BODY_BYTES: Final = 512 * 1024
 _BROKEN: Final = "The connection to the model service broke off."
 
 
+def _place(url: str) -> str:
+    """Host and port of an address, and nothing else of it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return "?"
+    return f"{parts.hostname or '?'}:{port}"
+
+
 class ModelExchange:
     """One address that takes model calls; safe for many at once."""
 
@@ -43,11 +54,14 @@ class ModelExchange:
         headers: Mapping[str, str],
         connections: ModelConnections,
         *,
+        settings: ModelSettings,
         secrets: Secrets,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._url = url
-        self._host = urlsplit(url).hostname or "?"
+        self._settings = settings
+        self._is_ollama = settings.provider_type is ProviderType.OLLAMA
+        self._service = f"The model service {settings.provider} at {_place(url)}"
         self._connections = connections
         self._secrets = secrets
         self._wall_clock = wall_clock
@@ -96,14 +110,14 @@ class ModelExchange:
         if isinstance(error, TimeoutError):
             return ModelCallError(
                 ErrorCategory.TIMEOUT,
-                f"The model service at {self._host} did not take the connection in time.",
+                f"{self._service} did not take the connection in time.",
                 detail=detail,
                 is_transient=True,
             )
         if isinstance(error, aiohttp.ClientSSLError):
             return ModelCallError(
                 ErrorCategory.PROVIDER_FAILURE,
-                f"No trusted connection to the model service at {self._host} could be made.",
+                f"{self._service} is not to be trusted: no secure connection could be made.",
                 detail=detail,
             )
         if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError | ValueError):
@@ -113,7 +127,8 @@ class ModelExchange:
                 detail=detail,
             )
         is_connecting = isinstance(error, aiohttp.ClientConnectorError)
-        sentence = f"The model service at {self._host} cannot be reached."
+        hint = " Start it with `ollama serve`." if self._is_ollama else ""
+        sentence = f"{self._service} cannot be reached.{hint}"
         return ModelCallError(
             ErrorCategory.PROVIDER_FAILURE,
             sentence if is_connecting else _BROKEN,
@@ -130,12 +145,14 @@ class ModelExchange:
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_bounded(response.content, ERROR_BODY_MAX_BYTES)
         if response.status != 200:
+            pull = f" Fetch it with `ollama pull {self._settings.model_id}`."
             raise from_status(
                 response.status,
                 response.headers,
                 body,
                 secrets=self._secrets,
                 now_s=self._wall_clock(),
+                unknown_hint=pull if self._is_ollama else "",
             )
         raise ModelCallError(
             ErrorCategory.PROVIDER_FAILURE,

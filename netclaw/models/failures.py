@@ -105,9 +105,18 @@ def read_error(value: Any) -> ErrorObject:
 
 
 def from_status(
-    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Secrets, now_s: float
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    secrets: Secrets,
+    now_s: float,
+    unknown_hint: str = "",
 ) -> ModelCallError:
-    """The error that an HTTP answer other than 200 stands for. `now_s` is seconds since 1970."""
+    """The error that an HTTP answer other than 200 stands for. `now_s` is seconds since 1970.
+
+    `unknown_hint` is said behind the sentence when the service does not know the model.
+    """
     text = body.decode("utf-8", "replace")
     try:
         error = read_error(orjson.loads(body))
@@ -121,6 +130,8 @@ def from_status(
     category, sentence = _judge_status(
         402 if error.is_unpaid else status, is_overflow=is_overflow, told=f" (HTTP {status})"
     )
+    if status == 404:
+        sentence += unknown_hint
     is_transient = status in TRANSIENT_STATUSES and not is_overflow
     return ModelCallError(
         category,

@@ -32,6 +32,7 @@ class OpenAICompatibleClient:
             completions_url(settings.endpoint),
             {"Authorization": f"Bearer {credential.secret}"} if credential else {},
             connections,
+            settings=settings,
             secrets=self._secrets,
             wall_clock=wall_clock,
         )

@@ -255,6 +255,7 @@ def test_probes_of_what_is_not_there() -> None:
 
     probe = probe_service(ProviderType.OLLAMA, "http://127.0.0.1:1/v1", None)
     assert (probe.is_reachable, "cannot be reached" in probe.sentence) == (False, True)
+    assert "`ollama serve`" in probe.fix
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(1)

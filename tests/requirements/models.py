@@ -9,6 +9,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Text, thinking and calls stream as they arrive; the last item holds the whole answer.",
     ),
     Requirement(
+        "models.names-the-service",
+        "issue 2 item 5",
+        "An unreachable service is named with its address, and with a way out where one is known.",
+    ),
+    Requirement(
         "models.sse-forms",
         "issue 2 item 5",
         "Every form of an event stream is understood, however the bytes were cut on the way.",

@@ -109,9 +109,10 @@ def _check_model(
     credential = loaded.credentials.get(model.provider)
     secret = credential.secret if credential is not None else None
     probe = judge_model(probe_service(model.provider_type, model.endpoint, secret), model)
+    fix = probe.fix.replace("<name>", model.provider)
     if not probe.is_reachable:
-        return failed(name, probe.sentence, probe.fix)
-    return warned(name, probe.sentence, probe.fix) if probe.fix else passed(name, probe.sentence)
+        return failed(name, f"{model.provider}: {probe.sentence}", fix)
+    return warned(name, probe.sentence, fix) if fix else passed(name, probe.sentence)
 
 
 def _check_local(home: Home, name: str, model: ModelSettings, *, is_running: bool) -> Finding:
