@@ -99,7 +99,10 @@ def test_sessions_show(cli: Cli, daemon: ScriptedDaemon) -> None:
     assert not has_null(row)
     human = cli.ok("sessions", "show", "notes").out
     assert "/h/sessions/x/workspace" in human
-    assert "quarantined       no" in human
+    assert "quarantined         no" in human
+    assert "journal position" in human
+    assert "state version" in human
+    assert "headSeq" not in human
 
 
 @pytest.mark.requirement("cli.sessions-history")

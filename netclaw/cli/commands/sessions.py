@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 _HERE = "netclaw.cli.commands.sessions"
 _STEER = "netclaw.cli.commands.session_steering"
 _WATCH = "netclaw.cli.commands.session_watch"
+_LABELS = {
+    "pid": "process",
+    "incarnation": "start number",
+    "pendingInputs": "messages waiting",
+    "lastActivityAt": "last active",
+    "headSeq": "journal position",
+    "tokens": "tokens of all turns",
+    "lastInputTokens": "context in use",
+    "openChildRuns": "open sub-agents",
+}
 PAGE = 1000
 STEER_TIMEOUT_S = 90.0
 """Draining a session takes up to its budget, and 18 s more with a child run."""
@@ -143,10 +153,16 @@ def show(app: App, *, session_id: str) -> None:
 def _print_fields(app: App, row: JsonRow, indent: int) -> None:
     for key, value in row.items():
         if isinstance(value, dict):
-            app.say(f"{' ' * indent}{key}")
+            app.say(f"{' ' * indent}{_label(key)}")
             _print_fields(app, value, indent + 2)
         elif value not in ("", []):
-            app.say(f"{' ' * indent}{key:<18}{printable(_field(value))}")
+            app.say(f"{' ' * indent}{_label(key):<20}{printable(_field(value))}")
+
+
+def _label(key: str) -> str:
+    """The key of a row as a person says it."""
+    words = "".join(f" {char.lower()}" if char.isupper() else char for char in key)
+    return _LABELS.get(key, words)
 
 
 def _field(value: JsonValue) -> str:
