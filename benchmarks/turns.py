@@ -12,25 +12,31 @@ from benchmarks.figures import percentile
 from benchmarks.stage import Stage, Talk
 
 LOOPS = 20
+TURNS_PER_SESSION = 50
+WARM_UP_TURNS = 3
 REPLY = "[[reply:the answer to the question that was asked, in one short sentence]]"
 
 
 async def measure_alone(stage: Stage, *, turns: int) -> dict[str, float]:
-    """One session: turns and bare calls in turn, so that both meet the same machine."""
-    talk = Talk(stage, "alone")
-    await talk.open()
+    """One session at a time: turns and bare calls in turn, so that both meet the same machine.
+
+    A conversation ends after some turns and the next one begins: the bare call carries no history,
+    so a long one on our side would be compared with nothing.
+    """
     bare: list[float] = []
     ours: list[float] = []
     rpc: list[float] = []
-    for number in range(turns + 5):
-        one_bare = await stage.bare_call(REPLY)
-        one_rpc = await _empty_call(stage)
-        one_turn = await talk.turn(REPLY)
-        if number >= 5:  # the first ones warm every side up
-            bare.append(one_bare * 1000)
-            rpc.append(one_rpc * 1000)
-            ours.append(one_turn * 1000)
-    await talk.close()
+    for start in range(0, turns, TURNS_PER_SESSION):
+        talk = Talk(stage, f"alone-{start}")
+        await talk.open()
+        for _ in range(WARM_UP_TURNS):
+            await stage.bare_call(REPLY)
+            await talk.turn(REPLY)
+        for _ in range(min(TURNS_PER_SESSION, turns - start)):
+            bare.append(await stage.bare_call(REPLY) * 1000)
+            rpc.append(await _empty_call(stage) * 1000)
+            ours.append(await talk.turn(REPLY) * 1000)
+        await talk.close()
     overhead = percentile(ours, 0.5) - percentile(bare, 0.5)
     return {
         "bareCallP50Ms": percentile(bare, 0.5),
