@@ -26,9 +26,11 @@ def waiting(short_tmp: Path) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([bwrap.bundled_program(), *options], pass_fds=(read_fd,))
     os.close(read_fd)
     yield process
-    os.close(write_fd)
+    # Killing the outer process alone may leave the inner one behind: that is what this is about.
+    kill_leftovers(str(home))
     process.kill()
     process.wait()
+    os.close(write_fd)
 
 
 @pytest.mark.requirement("sandbox.dies-with-session")
