@@ -124,15 +124,6 @@ def backoff_s(crashes_before: int, settings: SupervisionSettings) -> float:
     return steps[min(crashes_before, len(steps) - 1)] if steps else 0.0
 
 
-def after_progress(record: CrashRecord) -> CrashRecord:
-    """A turn ended in this process: the next crash starts the backoff anew.
-
-    The crashes themselves still count for the quarantine, so a session that crashes after every
-    other answer does not go on for ever.
-    """
-    return replace(record, in_a_row=0) if record.in_a_row else record
-
-
 def is_crash_loop(record: CrashRecord, settings: SupervisionSettings) -> bool:
     """Whether the crashes within the window reach the limit."""
     return len(record.crashes) >= settings.quarantine_crashes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from netclaw.core.errors import ErrorCategory
@@ -15,7 +17,6 @@ from netclaw.core.supervision import (
     DeathCause,
     NextStep,
     Verdict,
-    after_progress,
     backoff_s,
     cause_of,
     is_crash_loop,
@@ -65,14 +66,9 @@ def test_the_backoff_starts_anew_once_a_turn_ended_but_the_crashes_still_count()
     for at in (0, 10, 20, 30, 40):
         verdict = crash(record, at)
         steps.append((verdict.step, verdict.after_s))
-        record = after_progress(verdict.record)
+        record = replace(verdict.record, in_a_row=0)  # what the store counts after a turn
     assert steps[:4] == [(NextStep.START, 0.0)] * 4
     assert steps[4] == (NextStep.QUARANTINE, 0.0)
-
-
-def test_progress_without_a_crash_changes_nothing() -> None:
-    record = CrashRecord()
-    assert after_progress(record) is record
 
 
 @pytest.mark.requirement("core.quarantine")
