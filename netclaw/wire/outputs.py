@@ -102,6 +102,7 @@ def _read_tool_result(m: pb.Output) -> out.ToolResultOutput:
 
 def _write_usage(output: out.UsageOutput, m: pb.Output) -> None:
     m.turn_id, m.context_window = output.turn_id, output.context_window
+    m.context_tokens = output.context_tokens
     m.usage.CopyFrom(usage_to_proto(output.usage))
 
 
@@ -110,6 +111,7 @@ def _read_usage(m: pb.Output) -> out.UsageOutput:
         turn_id=TurnId(m.turn_id),
         usage=usage_from_proto(m.usage),
         context_window=m.context_window,
+        context_tokens=m.context_tokens,
     )
 
 

@@ -78,7 +78,7 @@ class Replay:
             )
         outputs.extend(self._calls(event.turn_id, event.message))
         self._spent = self._spent.plus(event.usage)
-        outputs.append(self._usage(event.turn_id, self._spent))
+        outputs.append(self._usage(event.turn_id, self._spent, event.context_tokens))
         return tuple(outputs)
 
     def _calls(self, turn_id: TurnId, message: AssistantMessage) -> list[Output]:
@@ -116,7 +116,7 @@ class Replay:
                     round=self._round_number,
                 )
             )
-        outputs.append(self._usage(event.turn_id, event.usage))
+        outputs.append(self._usage(event.turn_id, event.usage, event.context_tokens))
         outputs.append(
             out.TurnCompletedOutput(
                 turn_id=event.turn_id,
@@ -127,8 +127,13 @@ class Replay:
         )
         return tuple(outputs)
 
-    def _usage(self, turn_id: TurnId, usage: Usage) -> Output:
-        return out.UsageOutput(turn_id=turn_id, usage=usage, context_window=self._context_window)
+    def _usage(self, turn_id: TurnId, usage: Usage, context_tokens: int) -> Output:
+        return out.UsageOutput(
+            turn_id=turn_id,
+            usage=usage,
+            context_window=self._context_window,
+            context_tokens=context_tokens,
+        )
 
 
 def _failed(event: ev.TurnFailed) -> tuple[Output, ...]:

@@ -107,7 +107,7 @@ def test_the_end_of_a_turn_is_one_append_with_its_outputs_and_replies() -> None:
     turn_id = story.make_id.made[1]
     assert decision.outputs == (
         TextOutput(turn_id=turn_id, text="fine", round=0),  # type: ignore[arg-type]
-        like(UsageOutput, usage=USAGE, context_window=4096),
+        like(UsageOutput, usage=USAGE, context_window=4096, context_tokens=USAGE.input_tokens),
         like(TurnCompletedOutput, input_ids=("i1",), outcome=TurnOutcome.COMPLETED),
     )
     assert decision.outbox == (like(OutboxRow, target=THREAD, text="fine", input_ids=("i1",)),)

@@ -42,6 +42,7 @@ EVERY_OUTPUT: tuple[Output, ...] = (
         turn_id=TURN,
         usage=Usage(input_tokens=1, output_tokens=2, cached_input_tokens=3, reasoning_tokens=4),
         context_window=128_000,
+        context_tokens=1_024,
     ),
     out.FileOutput(turn_id=TURN, path="/a/b", media_type="text/plain", size_bytes=9),
     out.ProcessingOutput(phase=Phase.COMPACTING, buffered_inputs=3),

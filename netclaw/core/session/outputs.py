@@ -77,11 +77,16 @@ class ToolResultOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageOutput:
-    """Token counts of the turn so far and the window they are measured against."""
+    """Token counts of the turn so far, and how full the context is.
+
+    `context_tokens` are the input tokens of the newest request as the model's service counted
+    them, measured against `context_window`; 0 if it counted none.
+    """
 
     turn_id: TurnId
     usage: Usage
     context_window: int
+    context_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

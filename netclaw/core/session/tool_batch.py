@@ -102,10 +102,12 @@ def _record_round(
             request_size=command.request_size,
         )
     )
-    draft.runtime = replace(draft.runtime, nudges=0, nudge="", spent=Usage())
+    draft.runtime = replace(draft.runtime, nudges=0, nudge="", continuity="", spent=Usage())
     if is_seen:
         draft.say(TextOutput(turn_id=open_turn.turn_id, text=command.text, round=open_turn.rounds))
-    draft.say(turn.usage_output(draft, open_turn.turn_id, open_turn.usage.plus(usage)))
+    so_far = open_turn.usage.plus(usage)
+    tokens = command.usage.input_tokens
+    draft.say(turn.usage_output(draft, open_turn.turn_id, so_far, context_tokens=tokens))
 
 
 def launch(draft: Draft) -> None:

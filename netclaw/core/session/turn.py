@@ -140,11 +140,17 @@ def open_call_ids(turn: OpenTurn) -> tuple[CallId, ...]:
     return tuple(item.call.call_id for item in turn.batch if item.result is None)
 
 
-def usage_output(draft: Draft, turn_id: TurnId, usage: Usage) -> UsageOutput:
-    """The turn's token counts against the main model's window."""
+def usage_output(
+    draft: Draft, turn_id: TurnId, usage: Usage, *, context_tokens: int
+) -> UsageOutput:
+    """The turn's token counts, and its newest request against the main model's window."""
     model = draft.settings.main_model
-    window = model.context_window if model else 0
-    return UsageOutput(turn_id=turn_id, usage=usage, context_window=window)
+    return UsageOutput(
+        turn_id=turn_id,
+        usage=usage,
+        context_window=model.context_window if model else 0,
+        context_tokens=context_tokens,
+    )
 
 
 def _unfinished(draft: Draft, turn: OpenTurn, note: str) -> TurnRecorded:
@@ -184,7 +190,7 @@ def _record_end(
     inputs = draft.state.in_turn
     draft.record(event)
     draft.say(
-        usage_output(draft, turn.turn_id, event.usage),
+        usage_output(draft, turn.turn_id, event.usage, context_tokens=event.context_tokens),
         TurnCompletedOutput(
             turn_id=turn.turn_id,
             input_ids=event.input_ids,
@@ -223,5 +229,6 @@ def clear_turn(draft: Draft) -> None:
         drain_token="",
         nudges=0,
         nudge="",
+        continuity="",
         spent=Usage(),
     )
