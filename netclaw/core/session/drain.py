@@ -19,6 +19,10 @@ from netclaw.core.tool_call import UNREAL
 MODEL_WAIT_S = 2.0
 """A model call that a restart can simply repeat gets this long to end by itself."""
 
+RESUME_WITHIN_MS = 600_000
+"""How long after its first stop a turn may still go on by itself; a second stop in a row does not
+give it more. A turn that launched nothing has no such limit: it is as good as a waiting input."""
+
 BUDGET_MARGIN_S = 1.0
 """Kept of the budget for writing down where the turn stopped."""
 
@@ -37,6 +41,11 @@ def may_resume(state: SessionState) -> bool:
     if state.buffered or open_turn.joined_since_round:
         return False
     return all(has_real_result(item) for item in open_turn.batch if item.is_launched)
+
+
+def is_too_late(open_turn: OpenTurn, now_ms: int) -> bool:
+    """Whether a stopped turn waited too long for its next start to go on by itself."""
+    return open_turn.has_launched and 0 < open_turn.resume_until <= now_ms
 
 
 def has_real_result(item: CallState) -> bool:
@@ -120,6 +129,7 @@ def _leave_open(draft: Draft, open_turn: OpenTurn, then: AfterDrain, *, point: s
             point=point,
             is_restart=then.is_restart,
             is_person_told=is_told,
+            deadline_at=open_turn.resume_until or draft.now_ms + RESUME_WITHIN_MS,
         )
     )
     if is_told:

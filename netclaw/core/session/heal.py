@@ -6,8 +6,11 @@ and is never run again; an open turn goes on under its own id or ends with a not
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from netclaw.core.session import drain, sentences, tool_batch, turn
 from netclaw.core.session.draft import Draft
+from netclaw.core.session.effects import Log
 from netclaw.core.session.events import Resumed
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import OpenTurn
@@ -22,24 +25,29 @@ def recover(draft: Draft) -> None:
     open_turn = draft.state.turn
     if open_turn is None:
         turn.take_up(draft)
-    elif drain.may_resume(draft.state):
-        _resume(draft, open_turn)
+    elif not drain.may_resume(draft.state):
+        _end(draft, open_turn, sentences.INTERRUPTED_TURN)
+    elif drain.is_too_late(open_turn, draft.now_ms):
+        draft.perform(Log(level="warning", text=f"turn {open_turn.turn_id} waited too long"))
+        _end(draft, open_turn, sentences.EXPIRED_TURN)
     else:
-        _end(draft, open_turn)
+        _resume(draft, open_turn)
 
 
 def _resume(draft: Draft, open_turn: OpenTurn) -> None:
     draft.record(Resumed(turn_id=open_turn.turn_id))
     draft.move(Phase.PROCESSING)
+    if open_turn.resume_until and open_turn.has_launched:
+        draft.runtime = replace(draft.runtime, continuity=sentences.CONTINUED)
     if open_turn.batch:
         tool_batch.launch(draft)
     else:
         draft.call_model(open_turn)
 
 
-def _end(draft: Draft, open_turn: OpenTurn) -> None:
+def _end(draft: Draft, open_turn: OpenTurn, why: str) -> None:
     draft.move(Phase.PROCESSING)
-    sentence = sentences.with_warning(
-        sentences.INTERRUPTED_TURN, has_launched=open_turn.has_launched
-    )
+    sentence = sentences.with_warning(why, has_launched=open_turn.has_launched)
     drain.interrupt(draft, open_turn, sentence)
+    if open_turn.resume_until:
+        draft.runtime = replace(draft.runtime, continuity=sentences.STARTED_AGAIN)

@@ -17,12 +17,13 @@ from netclaw.core.session.state import Runtime, SessionState
 
 
 def build_messages(state: SessionState, runtime: Runtime) -> tuple[Message, ...]:
-    """The history as a model may see it, with the nudge of this process at the end."""
-    messages = paired(state.history)
-    if runtime.nudge:
-        at = state.last_activity_at
-        messages = (*messages, NoteMessage(text=runtime.nudge, at=at))
-    return messages
+    """The history as a model may see it, with what only this process says at the end."""
+    lines = (runtime.continuity, runtime.nudge)
+    at = state.last_activity_at
+    return (
+        *paired(state.history),
+        *(NoteMessage(text=line, at=at) for line in lines if line),
+    )
 
 
 def paired(history: Iterable[Message]) -> tuple[Message, ...]:
