@@ -144,6 +144,9 @@ class SessionRecord:
     is_quarantined: bool
     open_turn: TurnId | None
     parent: SessionId | None = None
+    context_tokens: int = 0
+    """Input tokens of the newest request that ended a turn, or what a compaction left; 0: not
+    known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar, cast
 
 from netclaw.core.session.events import (
     AnswerAdmitted,
+    Compacted,
     InputJoined,
     SessionEvent,
     SessionReset,
@@ -79,6 +80,7 @@ def _turn_recorded(scope: WriteScope, row: SessionRow, seq: int, event: TurnReco
     del seq
     row.turns += 1
     row.turns_recorded += 1
+    row.context_tokens = event.context_tokens or row.context_tokens
     _end_turn(scope, row, event.turn_id, event.input_ids, event.outcome.value)
 
 
@@ -107,6 +109,11 @@ def _end_turn(
     row.open_turn = None
     if row.answers:
         _forget_answers(scope, row, row.answers)
+
+
+def _compacted(scope: WriteScope, row: SessionRow, seq: int, event: Compacted) -> None:
+    del scope, seq
+    row.context_tokens = event.tokens_after
 
 
 def _title_set(scope: WriteScope, row: SessionRow, seq: int, event: TitleSet) -> None:
@@ -152,6 +159,7 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
     row.life = event.life
     row.title = ""
     row.turns = 0
+    row.context_tokens = 0
     row.open_turn = None
     scope.db.run_many(
         _UPDATE_INPUT,
@@ -169,6 +177,7 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (InputJoined, Projection(apply=_input_joined)),
         (TurnRecorded, Projection(apply=_turn_recorded)),
         (TurnFailed, Projection(apply=_turn_failed)),
+        (Compacted, Projection(apply=_compacted)),
         (TitleSet, Projection(apply=_title_set)),
         (AnswerAdmitted, Projection(apply=_answer_admitted)),
         (ToolBatchStarted, Projection(apply=_batch_started, is_needed=_has_answers)),

@@ -65,6 +65,7 @@ class SessionRow:
     is_quarantined: int
     is_start_open: int
     starts_held: int
+    context_tokens: int
     pending: Mapping[str, PendingInput] = field(default_factory=dict)
     """Unconsumed inputs by id, in admission order."""
     answers: tuple[str, ...] = ()
@@ -97,7 +98,7 @@ class SessionRow:
 
 
 _ALL_FIELDS = tuple(item.name for item in fields(SessionRow))
-COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("starts_held") + 1]
+COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("context_tokens") + 1]
 CHANGING_COLUMNS = COLUMNS[COLUMNS.index("title") :]
 
 # A row is copied for every write, so this is done in one call each.
@@ -131,6 +132,7 @@ def record_from(values: Row) -> SessionRecord:
         storage_layout=row.storage_layout,
         storage_root=row.storage_root,
         is_quarantined=bool(row.is_quarantined),
+        context_tokens=row.context_tokens,
         open_turn=None if row.open_turn is None else TurnId(row.open_turn),
         parent=None if row.parent is None else SessionId(row.parent),
     )

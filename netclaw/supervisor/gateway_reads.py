@@ -58,7 +58,9 @@ class GatewayReads:
             after_id = page[-1].session_id
         return pb.ListSessionsResponse(
             sessions=[
-                session_row(record, self._router.find(record.session_id))
+                session_row(
+                    record, self._router.find(record.session_id), context_window=self._window()
+                )
                 for record in found[:limit]
             ]
         )
@@ -68,17 +70,22 @@ class GatewayReads:
         record = await self._visible(request.session_id, caller)
         state = await read_state_if_readable(self._services.store, record.session_id)
         storage = self._services.envelopes.storage(record.session_id, record.storage_root)
-        model = self._services.settings.current.session.main_model
+        window = self._window()
         return pb.SessionDetail(
-            row=session_row(record, self._router.find(record.session_id)),
+            row=session_row(record, self._router.find(record.session_id), context_window=window),
             storage_root=storage.root,
             storage_tmp=storage.tmp,
             tokens=usage_to_proto(await self._tokens(request.session_id)),
             last_input_tokens=state.last_input_tokens,
-            context_window=model.context_window if model is not None else 0,
+            context_window=window,
             parent=record.parent or "",
             working_directory=state.working_directory,
         )
+
+    def _window(self) -> int:
+        """Tokens that the main model can see; 0 without one."""
+        model = self._services.settings.current.session.main_model
+        return model.context_window if model is not None else 0
 
     async def get_history(
         self, request: pb.GetHistoryRequest, caller: Caller

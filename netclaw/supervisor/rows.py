@@ -10,7 +10,9 @@ from netclaw.wire.replay import Redact
 from netclaw.wire.v1 import gateway_pb2 as pb
 
 
-def session_row(record: SessionRecord, slot: Slot | None) -> pb.SessionRow:
+def session_row(
+    record: SessionRecord, slot: Slot | None, *, context_window: int = 0
+) -> pb.SessionRow:
     """The catalog row with what its process is doing now."""
     is_held = record.is_quarantined or (slot is not None and slot.hold is not None)
     phase = "passive" if slot is None else slot.display_phase
@@ -30,6 +32,8 @@ def session_row(record: SessionRecord, slot: Slot | None) -> pb.SessionRow:
         head_seq=record.head,
         life=record.life,
         kind=record.kind.value,
+        context_tokens=record.context_tokens,
+        context_window=context_window,
     )
 
 

@@ -90,6 +90,7 @@ class MemorySession:
     is_start_open: bool = False
     starts_held: int = 0
     crash_times: tuple[int, ...] = ()
+    context_tokens: int = 0
 
     def copy(self) -> MemorySession:
         """A session to work on."""
@@ -131,6 +132,7 @@ class MemorySession:
             storage_layout=1,
             storage_root=self.new.storage_root,
             is_quarantined=self.is_quarantined,
+            context_tokens=self.context_tokens,
             open_turn=self.open_turn,
             parent=self.new.parent,
         )
@@ -250,12 +252,15 @@ class MemorySession:
             case "TurnRecorded":
                 self.turns += 1
                 self.turns_recorded += 1
+                self.context_tokens = _number(content, "context_tokens") or self.context_tokens
                 self._end_turn(content, _text(content, "outcome"))
             case "TurnFailed":
                 self.turns_failed += 1
                 self._end_turn(content, "failed")
             case "SessionReset":
                 self._reset(content)
+            case "Compacted":
+                self.context_tokens = _number(content, "tokens_after")
             case "TitleSet":
                 self.title = _text(content, "title")
             case _:
@@ -295,14 +300,13 @@ class MemorySession:
             self.inputs[known.input_id] = replace(known, turn_id=turn, outcome=outcome)
 
     def _reset(self, content: dict[str, object]) -> None:
-        life = content["life"]
-        if not isinstance(life, int):
-            raise TypeError
+        life = _number(content, "life")
         for item in self.open_inputs:
             self.inputs[item.input_id] = replace(item, outcome="closed")
         self.life = life
         self.title = ""
         self.turns = 0
+        self.context_tokens = 0
         self.open_turn = None
         self.answers = ()
 
@@ -330,6 +334,13 @@ def draft_of(event: ev.SessionEvent) -> EventDraft:
 def _text(content: dict[str, object], name: str) -> str:
     value = content[name]
     if not isinstance(value, str):
+        raise TypeError(name)
+    return value
+
+
+def _number(content: dict[str, object], name: str) -> int:
+    value = content[name]
+    if not isinstance(value, int):
         raise TypeError(name)
     return value
 

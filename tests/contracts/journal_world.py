@@ -252,7 +252,10 @@ def started(turn: str, *inputs: InputId) -> TurnStarted:
 
 
 def recorded(
-    turn: str, *inputs: InputId, outcome: TurnOutcome = TurnOutcome.COMPLETED
+    turn: str,
+    *inputs: InputId,
+    outcome: TurnOutcome = TurnOutcome.COMPLETED,
+    context_tokens: int = 0,
 ) -> TurnRecorded:
     """A turn ends with an answer."""
     return TurnRecorded(
@@ -262,6 +265,7 @@ def recorded(
         usage=Usage(),
         model="m1",
         input_ids=inputs,
+        context_tokens=context_tokens,
     )
 
 

@@ -11,6 +11,7 @@ from netclaw.core.errors import DrainingError, NotFoundError, StaleIncarnationEr
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session.events import (
     AnswerAdmitted,
+    Compacted,
     CrashRecorded,
     OutputStarted,
     Passivated,
@@ -271,6 +272,25 @@ async def test_totals_count_every_life(journal_world: World) -> None:
     counts = await world.journal.counts()
     assert (counts.turns_completed, counts.admitted_inputs, counts.pending_inputs) == (1, 3, 0)
     assert (await world.record()).turns == 0
+
+
+@pytest.mark.requirement("operator.context-use")
+async def test_the_catalog_says_how_full_a_context_is(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    assert (await world.record()).context_tokens == 0
+    start = await world.start()
+    await world.append(start, started("t1"), recorded("t1", context_tokens=900))
+    head = (await world.record()).head
+    await world.append(start, started("t2"), recorded("t2"), head=head)
+    assert (await world.record()).context_tokens == 900, "an end without a count says nothing new"
+    compacted = Compacted(
+        kept_from_seq=0, notes="", tokens_before=900, tokens_after=40, trigger="threshold"
+    )
+    await world.append(start, compacted, head=(await world.record()).head)
+    assert (await world.record()).context_tokens == 40
+    await world.journal.reset_session(SESSION, at=1)
+    assert (await world.record()).context_tokens == 0
 
 
 async def test_every_write_to_an_unknown_session_is_refused(journal_world: World) -> None:

@@ -292,20 +292,23 @@ async def test_missing_steps_are_taken_once_and_together(
     path = tmp_path / "netclaw.db"
     await filled(path, 5)
     first = migrations.known_migrations()
+    newest = len(first)
     good = migrations.Migration(
-        number=2, sql="CREATE TABLE later (x); INSERT INTO later VALUES (1)"
+        number=newest + 1, sql="CREATE TABLE later (x); INSERT INTO later VALUES (1)"
     )
-    bad = migrations.Migration(number=3, sql="INSERT INTO later VALUES (2); INSERT INTO nowhere")
+    bad = migrations.Migration(
+        number=newest + 2, sql="INSERT INTO later VALUES (2); INSERT INTO nowhere"
+    )
     monkeypatch.setattr(migrations, "known_migrations", lambda: (*first, good, bad))
     with pytest.raises(NetclawError):
         await open_store(path)
-    assert schema_of(path) == (1, 0)
+    assert schema_of(path) == (newest, 0)
     monkeypatch.setattr(migrations, "known_migrations", lambda: (*first, good))
     for _ in range(2):
         store = await open_store(path)
         assert len(await store.list_sessions(limit=5)) == 1
         await store.close()
-    assert schema_of(path) == (2, 1)
+    assert schema_of(path) == (newest + 1, 1)
 
 
 def schema_of(path: Path) -> tuple[int, int]:
