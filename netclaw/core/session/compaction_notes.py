@@ -6,11 +6,10 @@ model is to write about them, not to go on with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from netclaw.core.ids import SessionId
-from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from netclaw.core.messages import Message, NoteMessage
 from netclaw.core.session.compaction_state import CompactionPlan
+from netclaw.core.session.transcript import Limits, bounded, newest
 from netclaw.core.settings import SessionSettings
 from netclaw.core.text import storable
 
@@ -33,17 +32,11 @@ HEADER = (
     " They are a record, not a message of a person."
 )
 
-USER_CHARACTERS = 6_000
-REPLY_CHARACTERS = 3_000
-RESULT_CHARACTERS = 800
-ARGUMENT_CHARACTERS = 400
-"""How much of one item the transcript shows; the middle of a longer one is left out."""
+LIMITS = Limits()
 
 CHARACTERS_PER_WORD = 7
 WINDOW_SHARE = 0.5
 """Part of the notes model's window that the transcript may take."""
-
-LEFT_OUT = "[the messages before this point are left out]"
 
 
 def prompt(plan: CompactionPlan, session_id: SessionId) -> str:
@@ -69,10 +62,8 @@ def transcript(
     room = int(min(windows) * WINDOW_SHARE * characters_per_token)
     parts: list[str] = []
     if plan.earlier_notes:
-        parts.append(
-            f"<earlier_notes>\n{_bounded(plan.earlier_notes, room // 2)}\n</earlier_notes>"
-        )
-    shown = "\n\n".join(_newest(plan.dropped, room - sum(map(len, parts))))
+        parts.append(f"<earlier_notes>\n{bounded(plan.earlier_notes, room // 2)}\n</earlier_notes>")
+    shown = "\n\n".join(newest(plan.dropped, room - sum(map(len, parts)), LIMITS))
     parts.append(f"<transcript>\n{shown}\n</transcript>")
     return (NoteMessage(text="\n\n".join(parts), at=plan.dropped[-1].at),)
 
@@ -83,45 +74,5 @@ def notes_text(plan: CompactionPlan, answer: str) -> str:
         return ""
     body = storable(answer).strip()
     if not body:
-        return _bounded(plan.earlier_notes, plan.notes_characters)
-    return f"{HEADER}\n\n{_bounded(body, plan.notes_characters - len(HEADER) - 2)}"
-
-
-def _newest(dropped: Iterable[Message], room: int) -> list[str]:
-    """The rendered messages from the newest back to where the room ends, in their order."""
-    lines: list[str] = []
-    for item in reversed(tuple(dropped)):
-        line = _line(item)
-        room -= len(line) + 2
-        if room < 0:
-            lines.append(LEFT_OUT)
-            break
-        lines.append(line)
-    return lines[::-1]
-
-
-def _line(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        sender = f" ({message.sender})" if message.sender else ""
-        return f"Person{sender}: {_bounded(message.text, USER_CHARACTERS)}"
-    if isinstance(message, ToolMessage):
-        return f"Result: {_bounded(message.text, RESULT_CHARACTERS)}"
-    if isinstance(message, NoteMessage):
-        return f"Note: {_bounded(message.text, RESULT_CHARACTERS)}"
-    return "\n".join(_reply_lines(message))
-
-
-def _reply_lines(message: AssistantMessage) -> Iterable[str]:
-    if message.text:
-        yield f"Assistant: {_bounded(message.text, REPLY_CHARACTERS)}"
-    for call in message.calls:
-        yield f"Assistant called {call.name}: {_bounded(call.arguments, ARGUMENT_CHARACTERS)}"
-
-
-def _bounded(text: str, limit: int) -> str:
-    """The text, or its beginning and end."""
-    if len(text) <= limit:
-        return text
-    gap = " [...] "
-    half = max(0, limit - len(gap)) // 2
-    return text[:half] + gap + text[len(text) - half :]
+        return bounded(plan.earlier_notes, plan.notes_characters)
+    return f"{HEADER}\n\n{bounded(body, plan.notes_characters - len(HEADER) - 2)}"

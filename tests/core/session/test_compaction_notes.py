@@ -11,12 +11,12 @@ from netclaw.core.messages import Message, NoteKind, NoteMessage, UserMessage
 from netclaw.core.session.compaction import make_plan
 from netclaw.core.session.compaction_notes import (
     HEADER,
-    LEFT_OUT,
     notes_text,
     prompt,
     transcript,
 )
 from netclaw.core.session.compaction_state import CompactionPlan, Trigger
+from netclaw.core.session.transcript import LEFT_OUT
 from tests.core.session.histories import Talk, settings_of
 
 SETTINGS = settings_of(window=8000)
