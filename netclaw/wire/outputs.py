@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from netclaw.core.errors import ErrorCategory, InvalidArgumentError
-from netclaw.core.ids import CallId, TurnId
+from netclaw.core.ids import CallId, RunId, TurnId
 from netclaw.core.session import outputs as out
+from netclaw.core.session.child_events import ChildState
+from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.events import TurnOutcome
 from netclaw.core.session.outputs import FILTER_OF, Output
 from netclaw.core.session.phase import Phase
@@ -183,6 +185,66 @@ def _read_compaction(m: pb.Output) -> out.CompactionOutput:
     )
 
 
+def _write_request(output: out.ConsentRequestOutput, m: pb.Output) -> None:
+    m.turn_id, m.call_id, m.tool_name = output.turn_id, output.call_id, output.tool
+    m.text, m.sender, m.run_id = output.display, output.sender_id, output.run_id or ""
+    m.candidates.extend(output.candidates)
+    m.options.extend(
+        pb.ConsentOption(key=item.key, label=item.label, effect=item.effect.value)
+        for item in output.options
+    )
+
+
+def _read_request(m: pb.Output) -> out.ConsentRequestOutput:
+    return out.ConsentRequestOutput(
+        turn_id=TurnId(m.turn_id),
+        call_id=CallId(m.call_id),
+        tool=m.tool_name,
+        display=m.text,
+        candidates=tuple(m.candidates),
+        options=tuple(
+            ConsentOption(key=item.key, label=item.label, effect=ConsentEffect(item.effect))
+            for item in m.options
+        ),
+        sender_id=m.sender,
+        run_id=_run_id(m),
+    )
+
+
+def _write_update(output: out.ConsentUpdateOutput, m: pb.Output) -> None:
+    m.turn_id, m.call_id, m.outcome = output.turn_id, output.call_id, output.end.value
+    m.sender, m.run_id = output.answerer, output.run_id or ""
+
+
+def _read_update(m: pb.Output) -> out.ConsentUpdateOutput:
+    return out.ConsentUpdateOutput(
+        turn_id=TurnId(m.turn_id),
+        call_id=CallId(m.call_id),
+        end=out.ConsentEnd(m.outcome),
+        answerer=m.sender,
+        run_id=_run_id(m),
+    )
+
+
+def _write_child(output: out.ChildOutput, m: pb.Output) -> None:
+    m.run_id, m.agent, m.outcome = output.run_id, output.agent, output.state.value
+    m.text, m.path = output.reason, output.result_path
+
+
+def _read_child(m: pb.Output) -> out.ChildOutput:
+    return out.ChildOutput(
+        run_id=RunId(m.run_id),
+        agent=m.agent,
+        state=ChildState(m.outcome),
+        reason=m.text,
+        result_path=m.path,
+    )
+
+
+def _run_id(m: pb.Output) -> RunId | None:
+    return RunId(m.run_id) if m.run_id else None
+
+
 def _write_completed(output: out.TurnCompletedOutput, m: pb.Output) -> None:
     m.turn_id, m.outcome = output.turn_id, output.outcome.value if output.outcome else ""
     m.input_ids.extend(output.input_ids)
@@ -220,6 +282,9 @@ _FORMS: tuple[_Form[Output], ...] = (
     _form(out.ErrorOutput, "error", _write_error, _read_error),
     _form(out.NoticeOutput, "notice", _write_notice, _read_notice),
     _form(out.CompactionOutput, "compaction", _write_compaction, _read_compaction),
+    _form(out.ConsentRequestOutput, "consent_request", _write_request, _read_request),
+    _form(out.ConsentUpdateOutput, "consent_update", _write_update, _read_update),
+    _form(out.ChildOutput, "child", _write_child, _read_child),
     _form(out.TurnCompletedOutput, "turn_completed", _write_completed, _read_completed),
 )
 _BY_KIND: dict[type[Output], _Form[Output]] = {form.kind: form for form in _FORMS}

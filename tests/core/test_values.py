@@ -101,6 +101,8 @@ def test_each_output_is_admitted_by_its_bit_and_lifecycle_by_any_filter() -> Non
         out.ErrorOutput,
         out.NoticeOutput,
         out.CompactionOutput,
+        out.ConsentRequestOutput,
+        out.ConsentUpdateOutput,
         out.TurnCompletedOutput,
     }
     for kind, needed in FILTER_OF.items():

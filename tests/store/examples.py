@@ -20,7 +20,7 @@ from netclaw.core.authority import (
 )
 from netclaw.core.context.token_estimate import RequestSize, TokenMeter
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import CallId, InputId, SessionId, TurnId
+from netclaw.core.ids import CallId, InputId, JobId, RunId, SessionId, TurnId
 from netclaw.core.messages import (
     AssistantMessage,
     MediaRef,
@@ -30,7 +30,17 @@ from netclaw.core.messages import (
     Usage,
     UserMessage,
 )
-from netclaw.core.session import events
+from netclaw.core.session import child_events, consent_events, events, job_events
+from netclaw.core.session.child_events import ChildState, ParkKind
+from netclaw.core.session.child_state import ChildRun, RunRequest
+from netclaw.core.session.consent_events import (
+    ConsentEffect,
+    ConsentOption,
+    ConsentRequest,
+    Withdrawal,
+)
+from netclaw.core.session.job_events import JobState
+from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import (
     BatchEvidence,
     Cycle,
@@ -38,7 +48,13 @@ from netclaw.core.session.loop_guard_state import (
     GuardState,
     Sighting,
 )
-from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.session.state import (
+    BufferedInput,
+    CallConsent,
+    CallState,
+    OpenTurn,
+    SessionState,
+)
 from netclaw.core.tool_call import (
     FileActivity,
     FileOperation,
@@ -104,6 +120,46 @@ ADMITTED = events.InputAdmitted(
     authority=AUTHORITY,
     attended=True,
     media=(MEDIA,),
+)
+RUN = RunId("runaaaaaaaaaaaaa")
+JOB = JobId("jobaaaaaaaaaaaaa")
+REQUEST = ConsentRequest(
+    call_id=CALL,
+    tool="shell_execute",
+    display="git push",
+    candidates=("git push",),
+    options=(
+        ConsentOption(key="once", label="Once", effect=ConsentEffect.APPROVE),
+        ConsentOption(key="deny", label="Deny", effect=ConsentEffect.REFUSE),
+    ),
+    requester=AUTHORITY.requester,
+)
+ACCEPTED = child_events.ChildAccepted(
+    run_id=RUN,
+    session_id=SessionId("slack:T1/C1/1700000000.1/sub/runaaaaaaaaaaaaa"),
+    agent="researcher",
+    task="Find the cause.",
+    start_key="key",
+    digest="digest",
+    turn_id=TURN,
+    call_id=CALL,
+    authority=AUTHORITY,
+)
+ENDED = child_events.ChildEnded(
+    run_id=RUN,
+    state=ChildState.LOST,
+    reason="owner_restarted",
+    result_path="/w/subagents/run/result.md",
+    files=("/w/a.txt",),
+)
+JOB_STARTED = job_events.JobStarted(
+    job_id=JOB,
+    turn_id=TURN,
+    call_id=CALL,
+    command="make test",
+    authority=AUTHORITY,
+    log_path="/w/jobs/job/output.log",
+    limit_s=60.0,
 )
 ANSWER = events.AnswerAdmitted(call_id=CALL, option="once", answerer="U1")
 
@@ -176,6 +232,38 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
     events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
     events.Resumed(turn_id=TURN),
     events.Passivated(snapshot_seq=41),
+    consent_events.ConsentRequested(turn_id=TURN, request=REQUEST, run_id=RUN),
+    consent_events.ConsentAnswered(
+        turn_id=TURN, call_id=CALL, option="once", answerer="U1", run_id=RUN
+    ),
+    consent_events.ConsentWithdrawn(
+        turn_id=TURN, call_id=CALL, reason=Withdrawal.SUPERSEDED, run_id=RUN
+    ),
+    ACCEPTED,
+    child_events.ChildStarted(run_id=RUN),
+    child_events.ChildParked(run_id=RUN, kind=ParkKind.CONSENT),
+    child_events.ChildResumed(run_id=RUN),
+    child_events.ChildCancelAdmitted(run_id=RUN, actor="U1"),
+    child_events.ChildDispatchClosed(run_id=RUN),
+    ENDED,
+    child_events.ChildResultDelivered(run_id=RUN, turn_id=TURN),
+    child_events.ChildFrozen(
+        run_id=RUN,
+        parent=PARENT,
+        agent="researcher",
+        system_prompt="You research.",
+        provider="local",
+        model="m1",
+        tools=("file_read",),
+        project_instructions="Use tabs.",
+        operating_rules="Be brief.",
+        wants_findings=True,
+    ),
+    child_events.ChildClosed(run_id=RUN, reason="purged"),
+    JOB_STARTED,
+    job_events.JobEnded(job_id=JOB, state=JobState.FAILED, exit_code=3),
+    job_events.JobReaped(job_id=JOB),
+    job_events.JobReported(job_id=JOB, turn_id=TURN),
 )
 
 EXAMPLES: dict[tuple[str, int], events.SessionEvent] = {
@@ -207,7 +295,14 @@ STATE = SessionState(
         input_ids=(INPUT,),
         started_at=8,
         rounds=1,
-        batch=(CallState(call=TOOL_CALL, is_launched=True, result=RESULT),),
+        batch=(
+            CallState(
+                call=TOOL_CALL,
+                is_launched=True,
+                result=RESULT,
+                consent=CallConsent(request=REQUEST, asked_at=8, answer="once"),
+            ),
+        ),
         has_launched=True,
         has_text_out=True,
         joined_since_round=(OTHER_INPUT,),
@@ -221,10 +316,38 @@ STATE = SessionState(
             failures=(FailureTally(category=OutcomeCategory.ACCESS_DENIED, score=4),),
         ),
         usage=USAGE,
+        delivers=(RUN,),
+        reports=(JOB,),
         crashes=1,
         is_person_told_of_stop=True,
     ),
     answers=(ANSWER,),
+    children=(
+        ChildRun(
+            accepted=ACCEPTED,
+            accepted_at=5,
+            state=ChildState.LOST,
+            park=ParkKind.DRAIN,
+            requests=(
+                RunRequest(request=REQUEST, turn_id=TURN, asked_at=6, answer="once", answerer="U1"),
+            ),
+            is_dispatch_closed=True,
+            ended=ENDED,
+            ended_seq=30,
+            delivered_in=TURN,
+            is_closed=True,
+        ),
+    ),
+    jobs=(
+        JobRun(
+            started=JOB_STARTED,
+            started_at=7,
+            state=JobState.FAILED,
+            exit_code=3,
+            ended_seq=31,
+            reported_in=TURN,
+        ),
+    ),
     recent_source_ids=("1700000000.2",),
     title="Files",
     working_directory="/w",

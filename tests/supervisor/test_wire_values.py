@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import ErrorCategory, InvalidArgumentError, TooLargeError
-from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.ids import CallId, InputId, RunId, TurnId
 from netclaw.core.messages import MediaRef, Usage
 from netclaw.core.session import outputs as out
+from netclaw.core.session.child_events import ChildState
+from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.events import InputAdmitted, OutboxRow, TurnOutcome
 from netclaw.core.session.outputs import FILTER_OF, Output, OutputFilter
 from netclaw.core.session.phase import Phase
@@ -56,6 +58,26 @@ EVERY_OUTPUT: tuple[Output, ...] = (
     ),
     out.NoticeOutput(sentence="restarting", kind="restarting"),
     out.CompactionOutput(tokens_before=100, tokens_after=50, kept_messages=6),
+    out.ConsentRequestOutput(
+        turn_id=TURN,
+        call_id=CALL,
+        tool="shell_execute",
+        display="git push",
+        candidates=("git push",),
+        options=(ConsentOption(key="once", label="Once", effect=ConsentEffect.APPROVE),),
+        sender_id="U1",
+        run_id=RunId("run1"),
+    ),
+    out.ConsentUpdateOutput(
+        turn_id=TURN, call_id=CALL, end=out.ConsentEnd.REFUSED, answerer="U1", run_id=None
+    ),
+    out.ChildOutput(
+        run_id=RunId("run1"),
+        agent="researcher",
+        state=ChildState.LOST,
+        reason="owner_restarted",
+        result_path="/w/result.md",
+    ),
     out.TurnCompletedOutput(
         turn_id=TURN,
         input_ids=(InputId("i1"), InputId("i2")),

@@ -15,6 +15,7 @@ from netclaw.core.ids import DispatchToken
 from netclaw.core.messages import Usage
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.rulings import ALLOWED, CallRuling
 from netclaw.core.tool_call import ToolResult
 
 
@@ -43,6 +44,8 @@ class ProposedCall:
     name: str
     arguments: str
     fault: str | None = None
+    ruling: CallRuling = ALLOWED
+    """What authorization decided; judged by the shell before the rules see the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

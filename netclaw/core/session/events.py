@@ -15,6 +15,24 @@ from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, MediaRef, Usage
+from netclaw.core.session.child_events import (
+    ChildAccepted,
+    ChildCancelAdmitted,
+    ChildClosed,
+    ChildDispatchClosed,
+    ChildEnded,
+    ChildFrozen,
+    ChildParked,
+    ChildResultDelivered,
+    ChildResumed,
+    ChildStarted,
+)
+from netclaw.core.session.consent_events import (
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
+from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
 from netclaw.core.tool_call import ToolResult
 
 
@@ -240,6 +258,8 @@ class DrainStopped:
     point: str
     is_restart: bool
     is_person_told: bool
+    deadline_at: int = 0
+    """Epoch ms after which the turn does not go on by itself; 0: without a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +296,23 @@ SessionEvent = (
     | DrainStopped
     | Resumed
     | Passivated
+    | ConsentRequested
+    | ConsentAnswered
+    | ConsentWithdrawn
+    | ChildAccepted
+    | ChildStarted
+    | ChildParked
+    | ChildResumed
+    | ChildCancelAdmitted
+    | ChildDispatchClosed
+    | ChildEnded
+    | ChildResultDelivered
+    | ChildFrozen
+    | ChildClosed
+    | JobStarted
+    | JobEnded
+    | JobReaped
+    | JobReported
 )
 
 SUPERVISOR_ONLY: tuple[type[SessionEvent], ...] = (

@@ -14,7 +14,11 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from netclaw.core.messages import Message
+from netclaw.core.session import child_events, consent_events, job_events
 from netclaw.core.session import events as ev
+from netclaw.core.session import evolve_children as children
+from netclaw.core.session import evolve_consent as consent
+from netclaw.core.session import evolve_jobs as jobs
 from netclaw.core.session import evolve_messages as messages
 from netclaw.core.session import evolve_steps as steps
 from netclaw.core.session.events import Recorded, SessionEvent
@@ -59,6 +63,23 @@ STEPS: dict[type[SessionEvent], _Step] = dict(
         _step(ev.DrainStopped, steps.drain_stopped),
         _step(ev.Resumed, steps.resumed),
         _step(ev.Passivated, steps.passivated),
+        _step(consent_events.ConsentRequested, consent.consent_requested),
+        _step(consent_events.ConsentAnswered, consent.consent_answered),
+        _step(consent_events.ConsentWithdrawn, consent.consent_withdrawn),
+        _step(child_events.ChildAccepted, children.child_accepted),
+        _step(child_events.ChildStarted, children.child_started),
+        _step(child_events.ChildParked, children.child_parked),
+        _step(child_events.ChildResumed, children.child_resumed),
+        _step(child_events.ChildCancelAdmitted, children.child_cancel_admitted),
+        _step(child_events.ChildDispatchClosed, children.child_dispatch_closed),
+        _step(child_events.ChildEnded, children.child_ended),
+        _step(child_events.ChildResultDelivered, children.child_result_delivered),
+        _step(child_events.ChildFrozen, children.child_frozen),
+        _step(child_events.ChildClosed, children.child_closed),
+        _step(job_events.JobStarted, jobs.job_started),
+        _step(job_events.JobEnded, jobs.job_ended),
+        _step(job_events.JobReaped, jobs.job_reaped),
+        _step(job_events.JobReported, jobs.job_reported),
     )
 )
 """What each event does to the state beside the history."""
@@ -71,6 +92,8 @@ MESSAGES: dict[type[SessionEvent], _Adder] = dict(
         _adder(ev.ToolResultRecorded, messages.of_result),
         _adder(ev.TurnRecorded, messages.of_recorded),
         _adder(ev.TurnFailed, messages.of_failed),
+        _adder(child_events.ChildResultDelivered, messages.of_child_result),
+        _adder(job_events.JobReported, messages.of_job_end),
     )
 )
 """What each event adds to the history, judged on the state before it."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from netclaw.core.ids import CallId, InputId
 from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from netclaw.core.session import loop_guard, sentences
+from netclaw.core.session.child_events import ChildResultDelivered
 from netclaw.core.session.events import (
     InputJoined,
     Recorded,
@@ -21,6 +22,7 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
+from netclaw.core.session.job_events import JobReported
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
 from netclaw.core.tool_call import ToolResult
 
@@ -91,6 +93,38 @@ def of_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> tup
             )
     note = sentences.failed_note(event.category.value)
     return (*closed, NoteMessage(text=note, at=recorded.at, turn_id=event.turn_id))
+
+
+def of_child_result(
+    state: SessionState, recorded: Recorded, event: ChildResultDelivered
+) -> tuple[Message, ...]:
+    """The runtime's notice of how a run ended; never the report itself (decision 64)."""
+    run = next((item for item in state.children if item.run_id == event.run_id), None)
+    if run is None or run.ended is None:
+        return ()
+    text = sentences.child_ended(
+        run.run_id,
+        agent=run.accepted.agent,
+        state=run.ended.state.value,
+        reason=run.ended.reason,
+        result_path=run.ended.result_path,
+    )
+    return (NoteMessage(text=text, at=recorded.at, turn_id=event.turn_id),)
+
+
+def of_job_end(state: SessionState, recorded: Recorded, event: JobReported) -> tuple[Message, ...]:
+    """The runtime's notice of how a background job ended."""
+    job = next((item for item in state.jobs if item.job_id == event.job_id), None)
+    if job is None:
+        return ()
+    text = sentences.job_ended(
+        job.job_id,
+        command=job.started.command,
+        state=job.state.value,
+        exit_code=job.exit_code,
+        log_path=job.started.log_path,
+    )
+    return (NoteMessage(text=text, at=recorded.at, turn_id=event.turn_id),)
 
 
 def find_open(state: SessionState, call_id: CallId) -> CallState | None:

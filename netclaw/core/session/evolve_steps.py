@@ -27,10 +27,13 @@ from netclaw.core.session.events import (
     ToolBatchStarted,
     ToolResultRecorded,
     TurnFailed,
+    TurnOutcome,
     TurnRecorded,
     TurnStarted,
     WorkingDirectorySet,
 )
+from netclaw.core.session.evolve_children import close_delivered
+from netclaw.core.session.evolve_jobs import drop_told
 from netclaw.core.session.evolve_messages import (
     find_open,
     is_complete,
@@ -166,6 +169,7 @@ def round_recorded(state: SessionState, recorded: Recorded, event: RoundRecorded
             has_text_out=turn.has_text_out or event.is_text_released,
             joined_since_round=(),
             usage=turn.usage.plus(event.usage),
+            resume_until=0,
         ),
         last_input_tokens=reported or meter.tokens(event.request_size.total),
         meter=meter,
@@ -188,7 +192,7 @@ def tool_batch_started(
     )
     return replace(
         state,
-        turn=replace(turn, batch=batch, has_launched=True),
+        turn=replace(turn, batch=batch, has_launched=True, resume_until=0),
         answers=_answers_left(state, started),
     )
 
@@ -212,7 +216,7 @@ def tool_result_recorded(
 
 def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) -> SessionState:
     """The turn is over and its inputs are consumed."""
-    after = _consume(state, event.turn_id, event.input_ids)
+    after = _consume(state, event.turn_id, event.input_ids, outcome=event.outcome)
     meter = state.meter.learned(event.request_size, event.context_tokens)
     tokens = event.context_tokens or meter.tokens(event.request_size.total)
     return replace(
@@ -227,7 +231,7 @@ def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) 
 def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> SessionState:
     """The turn is over; listed inputs are consumed, its other inputs wait again."""
     returned = _returned(state, event)
-    after = _consume(state, event.turn_id, event.input_ids)
+    after = _consume(state, event.turn_id, event.input_ids, outcome=None)
     return replace(
         after,
         history=without_inputs(state.history, returned),
@@ -269,7 +273,10 @@ def drain_stopped(state: SessionState, recorded: Recorded, event: DrainStopped) 
     turn = _open(state, event.turn_id)
     if turn is None:
         return state
-    return replace(state, turn=replace(turn, is_person_told_of_stop=event.is_person_told))
+    stopped = replace(
+        turn, is_person_told_of_stop=event.is_person_told, resume_until=event.deadline_at
+    )
+    return replace(state, turn=stopped)
 
 
 def resumed(state: SessionState, recorded: Recorded, event: Resumed) -> SessionState:
@@ -342,10 +349,25 @@ def _returned(state: SessionState, event: TurnFailed) -> frozenset[InputId]:
     return frozenset(item.admitted.input_id for item in state.in_turn) - set(event.input_ids)
 
 
-def _consume(state: SessionState, turn_id: TurnId, input_ids: tuple[InputId, ...]) -> SessionState:
+def _consume(
+    state: SessionState,
+    turn_id: TurnId,
+    input_ids: tuple[InputId, ...],
+    *,
+    outcome: TurnOutcome | None,
+) -> SessionState:
     """Drop these inputs and close the turn: what it does not list waits again, in order."""
     _, waiting = _split(state.buffered, input_ids)
     if _open(state, turn_id) is None:
         return replace(state, buffered=waiting)
     _, back = _split(state.in_turn, input_ids)
-    return replace(state, buffered=_in_order(waiting, back), in_turn=(), turn=None, answers=())
+    calls = {item.call.call_id for item in state.turn.batch} if state.turn else set()
+    return replace(
+        state,
+        buffered=_in_order(waiting, back),
+        in_turn=(),
+        turn=None,
+        answers=tuple(item for item in state.answers if item.call_id not in calls),
+        children=close_delivered(state.children, turn_id),
+        jobs=drop_told(state.jobs, turn_id, outcome),
+    )

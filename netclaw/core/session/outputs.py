@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntFlag
+from enum import IntFlag, StrEnum
 
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.ids import CallId, InputId, RunId, TurnId
 from netclaw.core.messages import Usage
+from netclaw.core.session.child_events import ChildState
+from netclaw.core.session.consent_events import ConsentOption
 from netclaw.core.session.events import TurnOutcome
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import OutcomeCategory
@@ -146,6 +148,51 @@ class CompactionOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentRequestOutput:
+    """Lifecycle: a call waits for a person; `run_id` names a child's run."""
+
+    turn_id: TurnId
+    call_id: CallId
+    tool: str
+    display: str
+    candidates: tuple[str, ...]
+    options: tuple[ConsentOption, ...]
+    sender_id: str
+    """Who may approve; empty if anybody may."""
+    run_id: RunId | None = None
+
+
+class ConsentEnd(StrEnum):
+    """How a consent prompt ended."""
+
+    APPROVED = "approved"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentUpdateOutput:
+    """Lifecycle: a consent prompt is over."""
+
+    turn_id: TurnId
+    call_id: CallId
+    end: ConsentEnd
+    answerer: str = ""
+    run_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildOutput:
+    """A child run changed its state (ToolCalls filter)."""
+
+    run_id: RunId
+    agent: str
+    state: ChildState
+    reason: str = ""
+    result_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCompletedOutput:
     """Lifecycle: the only turn boundary; lists the inputs it consumed."""
 
@@ -170,6 +217,9 @@ Output = (
     | ErrorOutput
     | NoticeOutput
     | CompactionOutput
+    | ConsentRequestOutput
+    | ConsentUpdateOutput
+    | ChildOutput
     | TurnCompletedOutput
 )
 
@@ -186,6 +236,9 @@ FILTER_OF: dict[type[Output], OutputFilter | None] = {
     ErrorOutput: None,
     NoticeOutput: None,
     CompactionOutput: None,
+    ConsentRequestOutput: None,
+    ConsentUpdateOutput: None,
+    ChildOutput: OutputFilter.TOOL_CALLS,
     TurnCompletedOutput: None,
 }
 """The bit that admits each output; None is lifecycle, always delivered."""

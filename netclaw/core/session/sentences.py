@@ -11,6 +11,9 @@ MAYBE_RUN = "Some actions may already have run."
 """Said only when a tool batch was launched (protocol "Recovery, exactly")."""
 
 INTERRUPTED_TURN = "The work on this message was interrupted before it was finished."
+EXPIRED_TURN = (
+    "The work on this message was stopped more than ten minutes ago and is not taken up again."
+)
 POISON_TURN = "This message made the session crash repeatedly, so it was given up."
 CUT_AT_LIMIT = "The model's reply was cut off at its output limit, so nothing of it was kept."
 FILTERED = "The model's service held the reply back with its content filter."
@@ -29,6 +32,15 @@ NUDGE_EMPTY = (
 )
 NUDGE_THINKING = (
     "[netclaw] Your last reply held only reasoning. Write the answer itself, or call a tool."
+)
+
+CONTINUED = (
+    "[netclaw] netclaw was stopped in the middle of this turn and started again. Everything above"
+    " still holds; processes that were running are gone. Go on from here."
+)
+STARTED_AGAIN = (
+    "[netclaw] netclaw was stopped and started again after the turn above. Processes that were"
+    " running are gone."
 )
 
 NOTE_STOPPED = "[netclaw] The person stopped this turn before it was finished."
@@ -172,3 +184,19 @@ def instructions_too_large(window: int) -> str:
 def without_notes(failure: str) -> str:
     """What a person is told when a compaction got no notes."""
     return f"The conversation was shortened without notes on what was removed: {failure}"
+
+
+def child_ended(run_id: str, *, agent: str, state: str, reason: str, result_path: str) -> str:
+    """What the model is told of a child run that is over: run, state and where its report is."""
+    why = f" ({reason})" if reason else ""
+    where = f" Its report: {result_path}" if result_path else ""
+    return f"[netclaw] Child run {run_id} of agent {agent} ended: {state}{why}.{where}"
+
+
+def job_ended(
+    job_id: str, *, command: str, state: str, exit_code: int | None, log_path: str
+) -> str:
+    """What the model is told of a background job that is over."""
+    code = "" if exit_code is None else f", exit code {exit_code}"
+    head = f"[netclaw] Background job {job_id} ended: {state}{code}."
+    return f"{head} Command: {command} Output: {log_path}"

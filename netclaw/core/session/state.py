@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 
 from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.context.token_estimate import TokenMeter
-from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId, TurnId
+from netclaw.core.ids import CallId, DispatchToken, InputId, JobId, RunId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
 from netclaw.core.session.after_drain import AfterDrain
+from netclaw.core.session.child_state import ChildRun
 from netclaw.core.session.compaction_state import CompactionRun
+from netclaw.core.session.consent_events import ConsentRequest
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
+from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.phase import Phase
@@ -31,12 +34,23 @@ class BufferedInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallConsent:
+    """The consent request of one call of the open batch, and its answer."""
+
+    request: ConsentRequest
+    asked_at: int
+    answer: str | None = None
+    """Key of the chosen option; None while the call waits for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallState:
     """One call of the open batch."""
 
     call: ToolCall
     is_launched: bool = False
     result: ToolResult | None = None
+    consent: CallConsent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +73,15 @@ class OpenTurn:
     guard: GuardState = field(default_factory=GuardState)
     """What the loop guard has seen up to the last batch that is complete."""
     usage: Usage = field(default_factory=Usage)
+    delivers: tuple[RunId, ...] = ()
+    """Child runs whose end this turn tells the model of."""
+    reports: tuple[JobId, ...] = ()
+    """Background jobs whose end this turn tells the model of."""
     crashes: int = 0
     is_person_told_of_stop: bool = False
+    resume_until: int = 0
+    """Epoch ms until which it may go on by itself, set by the first stop since it last got on (a
+    round or a batch); 0: it was not stopped since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +102,10 @@ class SessionState:
     """The open turn's inputs, kept whole so that a heal can put them back."""
     turn: OpenTurn | None = None
     answers: tuple[AnswerAdmitted, ...] = ()
+    children: tuple[ChildRun, ...] = ()
+    """Child runs in the order of acceptance: the open ones and the last closed ones."""
+    jobs: tuple[JobRun, ...] = ()
+    """Background jobs that run or whose end the model was not told of."""
     recent_source_ids: tuple[str, ...] = ()
     title: str = ""
     working_directory: str = ""
@@ -134,6 +159,8 @@ class Runtime:
     """Empty replies in a row that were asked again in this round."""
     nudge: str = ""
     """A line for the model at the end of the next request; never history."""
+    continuity: str = ""
+    """What the first round after a stop is told of it; never history."""
     spent: Usage = field(default_factory=Usage)
     """What the model calls of this round cost that left nothing in the journal."""
     exit_reason: str = ""

@@ -1,0 +1,94 @@
+"""What consent events do to the state: to calls of the open batch, and to the requests of runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netclaw.core.ids import CallId
+from netclaw.core.session.child_state import RunRequest
+from netclaw.core.session.consent_events import (
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
+from netclaw.core.session.events import Recorded
+from netclaw.core.session.evolve_children import with_run
+from netclaw.core.session.state import CallConsent, CallState, SessionState
+
+
+def consent_requested(
+    state: SessionState, recorded: Recorded, event: ConsentRequested
+) -> SessionState:
+    """The call waits for a person."""
+    if event.run_id is not None:
+        asked = RunRequest(request=event.request, turn_id=event.turn_id, asked_at=recorded.at)
+        return with_run(
+            state, event.run_id, lambda run: replace(run, requests=(*run.requests, asked))
+        )
+    consent = CallConsent(request=event.request, asked_at=recorded.at)
+    return _with_consent(state, event.request.call_id, consent)
+
+
+def consent_answered(
+    state: SessionState, recorded: Recorded, event: ConsentAnswered
+) -> SessionState:
+    """The answer counts and waits no longer."""
+    del recorded
+    left = tuple(item for item in state.answers if item.call_id != event.call_id)
+    state = replace(state, answers=left)
+    if event.run_id is not None:
+        return with_run(
+            state,
+            event.run_id,
+            lambda run: replace(
+                run,
+                requests=tuple(
+                    replace(item, answer=event.option, answerer=event.answerer)
+                    if item.request.call_id == event.call_id
+                    else item
+                    for item in run.requests
+                ),
+            ),
+        )
+    found = find_call(state, event.call_id)
+    if found is None or found.consent is None:
+        return state
+    return _with_consent(state, event.call_id, replace(found.consent, answer=event.option))
+
+
+def consent_withdrawn(
+    state: SessionState, recorded: Recorded, event: ConsentWithdrawn
+) -> SessionState:
+    """Nobody is asked any more; an answer on its way is nobody's."""
+    del recorded
+    left = tuple(item for item in state.answers if item.call_id != event.call_id)
+    state = replace(state, answers=left)
+    if event.run_id is not None:
+        return with_run(
+            state,
+            event.run_id,
+            lambda run: replace(
+                run,
+                requests=tuple(r for r in run.requests if r.request.call_id != event.call_id),
+            ),
+        )
+    return _with_consent(state, event.call_id, None)
+
+
+def find_call(state: SessionState, call_id: CallId) -> CallState | None:
+    """The call of the open batch, with or without a result."""
+    batch = state.turn.batch if state.turn is not None else ()
+    return next((item for item in batch if item.call.call_id == call_id), None)
+
+
+def _with_consent(
+    state: SessionState, call_id: CallId, consent: CallConsent | None
+) -> SessionState:
+    turn = state.turn
+    if turn is None:
+        return state
+    batch = tuple(
+        replace(item, consent=consent) if item.call.call_id == call_id else item
+        for item in turn.batch
+    )
+    return replace(state, turn=replace(turn, batch=batch))
