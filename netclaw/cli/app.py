@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 JsonValue = dict[str, "JsonValue"] | list["JsonValue"] | str | int | float | bool | None
 JsonRow = dict[str, JsonValue]
 
+GAP = "  "
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -67,21 +70,36 @@ class App:
             return text
         return f"\033[{';'.join(_STYLES[name] for name in names)}m{text}\033[0m"
 
-    def table(self, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Write aligned columns; the last one is not padded."""
-        lines = [[printable(cell) for cell in row] for row in rows]
+    def table(
+        self,
+        header: Iterable[str],
+        rows: Iterable[Iterable[str]],
+        *,
+        expendable: Iterable[str] = (),
+    ) -> None:
+        """Write aligned columns; the last one is not padded.
+
+        On a terminal too narrow for all, `expendable` columns are left out, the first named first.
+        """
         head = [name.upper() for name in header]
-        widths = [
-            max(len(head[at]), *(len(row[at]) for row in lines), 0) for at in range(len(head))
-        ]
-        self.say(self.style(_columns(head, widths), "bold"))
+        lines = [[printable(cell) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+        kept = list(range(len(head)))
+        for name in expendable:
+            if sum(widths[at] + len(GAP) for at in kept) - len(GAP) <= self.columns():
+                break
+            kept.remove(head.index(name.upper()))
+        self.say(self.style(_columns(head, widths, kept), "bold"))
         for row in lines:
-            self.say(_columns(row, widths))
+            self.say(_columns(row, widths, kept))
+
+    def columns(self) -> int:
+        """The width to write in: that of the terminal, elsewhere without a limit."""
+        return shutil.get_terminal_size().columns if os.isatty(1) else sys.maxsize
 
 
-def _columns(cells: list[str], widths: list[int]) -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join(padded).rstrip()
+def _columns(cells: list[str], widths: list[int], kept: list[int]) -> str:
+    return GAP.join(cells[at].ljust(widths[at]) for at in kept).rstrip()
 
 
 def printable(text: str, *, keep_lines: bool = False) -> str:

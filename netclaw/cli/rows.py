@@ -71,6 +71,8 @@ def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
             "headSeq": row.head_seq,
             "life": row.life,
             "kind": row.kind or None,
+            "contextTokens": row.context_tokens or None,
+            "contextWindow": row.context_window or None,
         }
     )
 
@@ -242,6 +244,7 @@ def _usage(output: common_pb2.Output) -> JsonRow:
     return {
         "turnId": output.turn_id,
         **usage_row(output.usage),
+        "contextTokens": output.context_tokens or None,
         "contextWindow": output.context_window or None,
     }
 

@@ -46,6 +46,21 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def tokens(number: int) -> str:
+    """A number of tokens in at most five characters: 812, 12.4k, 128k, 1.2M."""
+    if number < 1000:
+        return str(number)
+    value, unit = (number / 1000, "k") if number < 999_950 else (number / 1_000_000, "M")
+    return f"{value:.0f}{unit}" if value >= 100 else f"{value:.1f}{unit}"
+
+
+def context_use(used: int, window: int) -> str:
+    """How full a context is: `12.4k/32.8k (38 %)`; without a window only what is used."""
+    if not window:
+        return tokens(used)
+    return f"{tokens(used)}/{tokens(window)} ({round(100 * used / window)} %)"
+
+
 def shorten(text: str, width: int) -> str:
     """The text on one line, cut to a width."""
     line = " ".join(text.split())

@@ -27,6 +27,7 @@ from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.crashes import read_state_if_readable
 from netclaw.supervisor.gateway_api import Gateway
+from netclaw.supervisor.memory_use import measure
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
@@ -67,6 +68,10 @@ class Daemon(Protocol):
     @property
     def state(self) -> str:
         """`running` or `draining`."""
+
+    @property
+    def config_problem(self) -> str:
+        """Why the configuration as it was edited is not in force; empty if it is."""
 
     async def request_stop(self, *, is_restart: bool) -> None:
         """Begin a graceful stop or an in-place restart; raises `InvalidArgumentError`."""
@@ -192,13 +197,16 @@ class Admin:
         settings = services.settings.current
         model = settings.session.main_model
         sandbox = services.sandbox
+        pids = [slot.pid for slot in self._router.slots if slot.pid]
+        ours = [pid for pid in (services.pid, services.spawner.zygote_pid) if pid]
+        memory = await asyncio.to_thread(measure, ours, pids)
         return pb.StatusResponse(
             state=self._daemon.state,
             pid=services.pid,
             generation=services.generation,
             uptime_s=self._monotonic() - self._began,
             version=__version__,
-            live_sessions=sum(1 for slot in self._router.slots if slot.pid),
+            live_sessions=len(pids),
             quarantined_sessions=counts.quarantined + self._held(),
             sandbox_backend=sandbox.backend.value if sandbox.backend is not None else "",
             sandbox_limits=sandbox.limits,
@@ -215,6 +223,9 @@ class Admin:
             storage_state=services.health.state,
             database_bytes=counts.database_bytes,
             outbox_waiting=counts.outbox_waiting,
+            config_problem=self._daemon.config_problem,
+            daemon_memory_bytes=memory.daemon_bytes,
+            sessions_memory_bytes=memory.sessions_bytes,
         )
 
     async def shutdown(self, request: pb.ShutdownRequest, _caller: Caller) -> pb.ShutdownResponse:

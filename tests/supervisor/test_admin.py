@@ -289,6 +289,7 @@ async def test_status_tells_the_facts(world: InProcess) -> None:
     assert (status.total_sessions, status.admitted_inputs, status.turns_completed) == (1, 1, 1)
     assert status.storage_state == "ok"
     assert status.degraded_reason
+    assert status.daemon_memory_bytes > 1_000_000
     check = await world.admin.CheckStorage(admin_pb2.CheckStorageRequest(), metadata=world.metadata)
     assert check.ok
 

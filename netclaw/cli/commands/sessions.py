@@ -20,7 +20,7 @@ from netclaw.cli.rows import (
     session_row,
     when,
 )
-from netclaw.cli.words import ago, count, shorten
+from netclaw.cli.words import ago, context_use, count, shorten
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import parse_session_id
 
@@ -41,6 +41,11 @@ _LABELS = {
     "openChildRuns": "open sub-agents",
 }
 PAGE = 1000
+TITLE_WIDTH = 32
+COLUMNS = (
+    *("id", "title", "phase", "context", "turns", "waiting", "last active"),
+    *("channel", "audience", "pid"),
+)
 STEER_TIMEOUT_S = 90.0
 """Draining a session takes up to its budget, and 18 s more with a child run."""
 
@@ -93,7 +98,10 @@ def steer(
 
 @command("list", examples=("netclaw sessions list", "netclaw sessions list --json"))
 def list_sessions(app: App) -> None:
-    """List all sessions with their phase and process."""
+    """List all sessions: title, phase, how full the context is, what waits.
+
+    A narrow terminal is shown fewer columns; --json has all that is known.
+    """
     rows = _all_rows(app)
     if app.is_json:
         app.emit([session_row(row) for row in rows])
@@ -102,22 +110,28 @@ def list_sessions(app: App) -> None:
         app.say("no sessions yet; begin one with `netclaw chat`")
         return
     app.table(
-        ("id", "title", "channel", "audience", "phase", "pid", "turns", "waiting", "last active"),
+        COLUMNS,
         (
             (
                 row.id,
-                shorten(row.title, 40),
-                row.channel,
-                row.audience,
+                shorten(row.title, TITLE_WIDTH) or "-",
                 phase_of(row),
-                str(row.pid or "-"),
+                _context(row),
                 count(row.turns),
                 str(row.pending_inputs),
                 ago(row.last_activity_at_ms),
+                row.channel,
+                row.audience,
+                str(row.pid or "-"),
             )
             for row in rows
         ),
+        expendable=("pid", "audience", "channel", "turns", "title", "waiting"),
     )
+
+
+def _context(row: gateway_pb2.SessionRow) -> str:
+    return context_use(row.context_tokens, row.context_window) if row.context_tokens else "-"
 
 
 def _all_rows(app: App) -> list[gateway_pb2.SessionRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from netclaw.cli.app import App, JsonRow, compact
+from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
 from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
@@ -68,6 +68,8 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
     reasons = []
     if found.degraded_reason:
         reasons.append(found.degraded_reason)
+    if found.config_problem:
+        reasons.append(f"An edit of the configuration is not in force: {found.config_problem}")
     if found.state != "running":
         reasons.append(f"The daemon is {found.state}.")
     if found.storage_state not in _GOOD_STORAGE:
@@ -102,6 +104,7 @@ def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: lis
             "sessions": {
                 "total": found.total_sessions,
                 "live": found.live_sessions,
+                "passive": passive(found),
                 "quarantined": found.quarantined_sessions,
             },
             "inputs": {"admitted": found.admitted_inputs, "pending": found.pending_inputs},
@@ -112,8 +115,17 @@ def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: lis
                 "bytes": found.database_bytes,
             },
             "outbox": {"waiting": found.outbox_waiting},
+            "memory": {
+                "daemonBytes": found.daemon_memory_bytes,
+                "sessionsBytes": found.sessions_memory_bytes,
+            },
         }
     )
+
+
+def passive(found: admin_pb2.StatusResponse) -> int:
+    """Sessions at rest: no process, and nothing wrong with them."""
+    return max(0, found.total_sessions - found.live_sessions - found.quarantined_sessions)
 
 
 def _show(
@@ -126,25 +138,38 @@ def _show(
     for reason in reasons:
         app.say(app.style(f"  ! {reason}", "yellow"))
     app.say()
-    model = f"{found.main_model} at {found.main_provider}" if found.main_model else "none"
-    backend = found.sandbox_backend or "none"
-    live = f"{count(found.live_sessions)} live, {count(found.quarantined_sessions)} quarantined"
+    for name, value in _facts(home, found):
+        app.say(f"  {app.style(f'{name:<11}', 'dim')}{printable(value)}")
+
+
+def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]:
+    """What there is to know, a line each."""
     limits = f", limits by {found.sandbox_limits}" if found.sandbox_limits else ""
-    lines = [
-        ("home", str(home.root)),
-        ("daemon", f"process {found.pid}"),
-        ("model", model),
-        ("sessions", f"{count(found.total_sessions)} known, {live}"),
-        (
-            "messages",
-            f"{count(found.admitted_inputs)} admitted, {count(found.pending_inputs)} waiting",
-        ),
+    waiting = count(found.pending_inputs)
+    facts = [
+        ("model", f"{found.main_model} at {found.main_provider}" if found.main_model else "none"),
+        ("sessions", _sessions(found)),
+        ("queue", f"{waiting} waiting of {count(found.admitted_inputs)} messages admitted"),
         ("turns", f"{count(found.turns_completed)} done, {count(found.turns_failed)} failed"),
         ("storage", f"{found.storage_state or 'ok'}, {size(found.database_bytes)}"),
-        ("sandbox", f"{backend}{limits}"),
+        ("sandbox", f"{found.sandbox_backend or 'none'}{limits}"),
+        ("memory", _memory(found)),
     ]
     if found.outbox_waiting:
-        lines.append(("outbox", f"{count(found.outbox_waiting)} replies waiting"))
-    lines += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
-    for name, value in lines:
-        app.say(f"  {app.style(f'{name:<10}', 'dim')}{value}")
+        facts.append(("outbox", f"{count(found.outbox_waiting)} replies waiting"))
+    facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
+    return [*facts, ("daemon", f"process {found.pid}"), ("home", str(home.root))]
+
+
+def _sessions(found: admin_pb2.StatusResponse) -> str:
+    return (
+        f"{count(found.live_sessions)} live, {count(passive(found))} passive,"
+        f" {count(found.quarantined_sessions)} quarantined"
+    )
+
+
+def _memory(found: admin_pb2.StatusResponse) -> str:
+    if not found.daemon_memory_bytes:
+        return "not known"
+    sessions = f", sessions {size(found.sessions_memory_bytes)}" if found.live_sessions else ""
+    return f"daemon {size(found.daemon_memory_bytes)}{sessions}"
