@@ -44,6 +44,7 @@ class FileActivity:
 
     path: str
     operation: FileOperation
+    is_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

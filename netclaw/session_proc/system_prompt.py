@@ -1,7 +1,7 @@
-"""Reads the identity files of the home before each turn and keeps what was rendered (decision 21).
+"""Reads identity files and project instructions before each turn and keeps what was rendered.
 
-They are a few small files of the operator. A turn keeps the prompt it began with, so that its
-model calls agree with each other and share a provider's cache.
+They are a few small files (decision 21). A turn keeps the prompt it began with, so that its model
+calls agree with each other and share a provider's cache.
 """
 
 from __future__ import annotations
@@ -11,74 +11,103 @@ import logging
 import os
 import stat
 
+from netclaw.core.authority import Audience
 from netclaw.core.context.layers import (
-    IDENTITY_FILES,
-    IDENTITY_MAX_BYTES,
+    FILE_MAX_BYTES,
+    ProjectInstructions,
     identity_dir,
+    identity_files,
     render_system_prompt,
 )
-from netclaw.core.ids import TurnId
+from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.settings import SessionStorage
+from netclaw.tools.places import Root
+from netclaw.tools.project_files import read_bounded, read_instructions
 
 _log = logging.getLogger(__name__)
 
 # Without waiting for a writer, should somebody have put a pipe there.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
+_Sources = tuple[Audience, dict[str, bytes], ProjectInstructions | None]
+
 
 class SystemPrompt:
     """The system prompt of one session."""
 
-    def __init__(self, storage: SessionStorage) -> None:
+    def __init__(self, storage: SessionStorage, session_id: SessionId = SessionId("")) -> None:
         self._storage = storage
+        self._session_id = session_id
         self._turn_id: TurnId | None = None
-        self._identity: dict[str, bytes] | None = None
+        self._sources: _Sources | None = None
         self._rendered = ""
         self._faults: dict[str, str] = {}
 
-    def for_turn(self, turn_id: TurnId) -> str:
-        """The prompt of this turn: read at its first call, rendered again only if bytes changed."""
+    def for_turn(
+        self,
+        turn_id: TurnId,
+        *,
+        audience: Audience = Audience.PERSONAL,
+        project: Root | None = None,
+    ) -> str:
+        """The prompt of this turn: read at its first call, rendered again only if bytes changed.
+
+        `project` is the usable project directory; Public sees nothing of it.
+        """
         if turn_id != self._turn_id:
             self._turn_id = turn_id
-            identity = self._read()
-            if identity != self._identity:
-                self._identity = identity
-                self._rendered = render_system_prompt(identity, self._storage)
+            sources = self._read(audience, project)
+            if sources != self._sources:
+                self._sources = sources
+                self._rendered = render_system_prompt(
+                    sources[1],
+                    self._storage,
+                    audience=audience,
+                    session_id=self._session_id,
+                    project=sources[2],
+                )
         return self._rendered
 
-    def _read(self) -> dict[str, bytes]:
+    def _read(self, audience: Audience, project: Root | None) -> _Sources:
         folder = identity_dir(self._storage.home)
-        return {name: self._read_file(name, f"{folder}/{name}") for name in IDENTITY_FILES}
+        names = identity_files(audience)
+        identity = {name: self._read_file(name, f"{folder}/{name}") for name in names}
+        if audience is Audience.PUBLIC or project is None:
+            return audience, identity, None
+        home = os.path.realpath(self._storage.home)
+        instructions = read_instructions(
+            project,
+            home=home,
+            on_fault=lambda name, why: self._note_fault(f"project file {name}", why),
+        )
+        return audience, identity, instructions
 
     def _read_file(self, name: str, path: str) -> bytes:
         """The file, at most one byte more than is shown; empty if it cannot be read."""
+        what = f"identity file {name}"
         try:
-            data = read_bounded(path, IDENTITY_MAX_BYTES + 1)
+            data = _read_regular(path)
         except FileNotFoundError:
             data = b""
         except OSError as error:
-            self._note_fault(name, error.strerror or "unknown error")
+            self._note_fault(what, error.strerror or "unknown error")
             return b""
-        self._faults.pop(name, None)
+        self._faults.pop(what, None)
         return data
 
-    def _note_fault(self, name: str, why: str) -> None:
+    def _note_fault(self, what: str, why: str) -> None:
         """Say it once, not before every turn."""
-        if self._faults.get(name) != why:
-            self._faults[name] = why
-            _log.warning("identity file %s cannot be read: %s", name, why)
+        if self._faults.get(what) != why:
+            self._faults[what] = why
+            _log.warning("%s cannot be read: %s", what, why)
 
 
-def read_bounded(path: str, limit: int) -> bytes:
-    """The first `limit` bytes of a regular file; raises `OSError`, also for anything else."""
+def _read_regular(path: str) -> bytes:
+    """What is shown of a regular file and one byte more; raises `OSError`, also for others."""
     descriptor = os.open(path, _OPEN)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
-        parts: list[bytes] = []
-        while limit > 0 and (part := os.read(descriptor, limit)):
-            parts.append(part)
-            limit -= len(part)
-        return b"".join(parts)
+        return read_bounded(descriptor, FILE_MAX_BYTES + 1)
     finally:
         os.close(descriptor)

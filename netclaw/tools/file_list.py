@@ -47,7 +47,7 @@ class FileList:
         located = places.locate(arguments.text("path"), FileOperation.READ)
         depth = arguments.whole("depth", 1)
         text = await asyncio.to_thread(_list, places, located, depth)
-        activity = FileActivity(path=located.path, operation=FileOperation.READ)
+        activity = FileActivity(path=located.path, operation=FileOperation.READ, is_folder=True)
         return Outcome(text=text, activity=(activity,))
 
 

@@ -84,7 +84,7 @@ class FileSearch:
         report = await _search(arguments, places, located)
         if report["fault"]:
             raise ToolFault.invalid(report["fault"])
-        activity = FileActivity(path=located.path, operation=FileOperation.READ)
+        activity = FileActivity(path=located.path, operation=FileOperation.READ, is_folder=True)
         return Outcome(text=_worded(report, located), activity=(activity,))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.core.context.layers import CUT, IDENTITY_MAX_BYTES
+from netclaw.core.context.layers import CUT, FILE_MAX_BYTES
 from netclaw.core.ids import TurnId
 from netclaw.core.settings import SessionStorage
 from netclaw.session_proc.system_prompt import SystemPrompt
@@ -68,12 +68,12 @@ def test_a_file_is_bounded_and_what_is_no_file_is_told_once(
 ) -> None:
     folder = tmp_path / "identity"
     folder.mkdir()
-    (folder / "SOUL.md").write_bytes(b"x" * 10 * IDENTITY_MAX_BYTES)
+    (folder / "SOUL.md").write_bytes(b"x" * 10 * FILE_MAX_BYTES)
     os.mkfifo(folder / "AGENTS.md")
     (folder / "TOOLING.md").mkdir()
     prompt = SystemPrompt(SessionStorage(home=str(tmp_path), root="/r", tmp="/t"))
     text = prompt.for_turn(TurnId("t1"))
-    assert text.startswith("x" * IDENTITY_MAX_BYTES + f"\n{CUT}\n\n[session]")
+    assert text.startswith("x" * FILE_MAX_BYTES + f"\n{CUT}\n\n[session]")
     assert prompt.for_turn(TurnId("t2")) is text, "equal bytes are not rendered again"
     assert [record.getMessage() for record in caplog.records] == [
         "identity file AGENTS.md cannot be read: it is no regular file",

@@ -126,6 +126,8 @@ class TurnStarted:
     input_ids: tuple[InputId, ...]
     authority: Authority
     notices: tuple[NoticeMark, ...] = ()
+    is_aside: bool = False
+    """netclaw answers the input itself: neither it nor the answer becomes history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +217,14 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TitleSet:
-    """P: the session has a (new) title."""
+    """P: the session has a (new) title; an empty one leaves the choice to the model again."""
 
     title: str
     actor: str
+    """Who set it: `model`, or the person (`operator`, a sender id)."""
+    usage: Usage = field(default_factory=Usage)
+    """What the model call that made it cost; no turn counts it."""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +254,9 @@ class Compacted:
     kept_input_ids: tuple[InputId, ...] = ()
     """Inputs older than those that stayed too."""
     cleared_call_ids: tuple[CallId, ...] = ()
+    notes_usage: Usage = field(default_factory=Usage)
+    """What the notes call cost; no turn counts it, and no threshold is measured by it."""
+    notes_model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

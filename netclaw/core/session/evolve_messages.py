@@ -28,9 +28,9 @@ from netclaw.core.tool_call import ToolResult
 
 
 def of_started(state: SessionState, recorded: Recorded, event: TurnStarted) -> tuple[Message, ...]:
-    """The inputs that began the turn."""
+    """The inputs that began the turn, unless netclaw answers them itself."""
     del recorded
-    return _inputs(state.buffered, event.input_ids)
+    return () if event.is_aside else _inputs(state.buffered, event.input_ids)
 
 
 def of_joined(state: SessionState, recorded: Recorded, event: InputJoined) -> tuple[Message, ...]:
@@ -69,7 +69,8 @@ def of_recorded(
     state: SessionState, recorded: Recorded, event: TurnRecorded
 ) -> tuple[Message, ...]:
     """The answer, or the note about a turn that was ended without one."""
-    del state
+    if state.turn is not None and state.turn.is_aside:
+        return ()
     added: list[Message] = []
     if event.message.text:
         added.append(event.message)

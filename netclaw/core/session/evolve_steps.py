@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from netclaw.core.context import working_context
+from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.session import loop_guard
 from netclaw.core.session.compaction import shortened
@@ -115,6 +117,10 @@ def turn_started(state: SessionState, recorded: Recorded, event: TurnStarted) ->
             authority=event.authority,
             input_ids=event.input_ids,
             started_at=recorded.at,
+            working=WorkingContext(
+                directory=state.working_directory, recent_files=state.recent_files
+            ),
+            is_aside=event.is_aside,
         ),
         last_activity_at=recorded.at,
     )
@@ -210,6 +216,7 @@ def tool_result_recorded(
         state,
         turn=replace(turn, batch=batch, guard=guard),
         answers=_answers_left(state, frozenset({event.result.call_id})),
+        recent_files=working_context.with_activity(state.recent_files, event.result.receipt),
         last_activity_at=recorded.at,
     )
 
@@ -243,7 +250,12 @@ def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> S
 def title_set(state: SessionState, recorded: Recorded, event: TitleSet) -> SessionState:
     """The session has this title."""
     del recorded
-    return replace(state, title=event.title)
+    return replace(
+        state,
+        title=event.title,
+        title_actor=event.actor if event.title else "",
+        title_set_at_turn=state.turns,
+    )
 
 
 def working_directory_set(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.context.token_estimate import TokenMeter
+from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, DispatchToken, InputId, JobId, RunId, SessionId, TurnId
 from netclaw.core.messages import Message, Usage
 from netclaw.core.session.after_drain import AfterDrain
@@ -77,6 +78,10 @@ class OpenTurn:
     """Child runs whose end this turn tells the model of."""
     reports: tuple[JobId, ...] = ()
     """Background jobs whose end this turn tells the model of."""
+    working: WorkingContext = field(default_factory=WorkingContext)
+    """As it was when the turn began: all its model calls are told the same."""
+    is_aside: bool = False
+    """netclaw answers it itself, and neither side of it is history (slash commands)."""
     crashes: int = 0
     is_person_told_of_stop: bool = False
     resume_until: int = 0
@@ -108,7 +113,13 @@ class SessionState:
     """Background jobs that run or whose end the model was not told of."""
     recent_source_ids: tuple[str, ...] = ()
     title: str = ""
+    title_actor: str = ""
+    """Who set the title: `model`, or a person, whose title a model leaves alone."""
+    title_set_at_turn: int = 0
+    """`turns` when the title was set."""
     working_directory: str = ""
+    recent_files: tuple[str, ...] = ()
+    """Canonical paths that tools touched, newest first (see `working_context`)."""
     turns: int = 0
     last_input_tokens: int = 0
     """Input of the last model call, as reported or else estimated; 0 after a compaction."""
@@ -147,6 +158,12 @@ class Runtime:
     """The compaction that waits for its notes; set exactly in phase Compacting."""
     is_compaction_wanted: bool = False
     """Somebody asked for one while a turn ran: it follows that turn."""
+    title_token: DispatchToken | None = None
+    """The title call in flight; nothing waits for it."""
+    title_asked_at_turn: int = 0
+    """`turns` when this process asked for a title last, whatever became of it."""
+    distillation_token: DispatchToken | None = None
+    """The distillation that runs while the session winds down."""
     idle_token: str = ""
     grace_token: str = ""
     drain_token: str = ""

@@ -6,9 +6,9 @@ import pytest
 
 from netclaw.core.context.layers import (
     CUT,
-    IDENTITY_MAX_BYTES,
+    FILE_MAX_BYTES,
     identity_dir,
-    render_identity,
+    render_file,
     render_system_prompt,
 )
 from netclaw.core.settings import SessionStorage
@@ -39,13 +39,13 @@ def test_missing_blank_and_unknown_files_leave_no_gap(files: dict[str, bytes]) -
 
 @pytest.mark.requirement("core.system-prompt")
 def test_a_file_that_is_too_large_is_cut_between_characters_and_says_so() -> None:
-    assert render_identity(b"x" * IDENTITY_MAX_BYTES) == "x" * IDENTITY_MAX_BYTES
-    text = render_identity(b"x" + "\u00e9".encode() * IDENTITY_MAX_BYTES)
-    assert text == "x" + "\u00e9" * (IDENTITY_MAX_BYTES // 2 - 1) + f"\n{CUT}"
+    assert render_file(b"x" * FILE_MAX_BYTES) == "x" * FILE_MAX_BYTES
+    text = render_file(b"x" + "\u00e9".encode() * FILE_MAX_BYTES)
+    assert text == "x" + "\u00e9" * (FILE_MAX_BYTES // 2 - 1) + f"\n{CUT}"
 
 
 def test_what_is_no_utf_8_is_shown_as_such() -> None:
-    assert render_identity(b"a\xffb") == "a\ufffdb"
+    assert render_file(b"a\xffb") == "a\ufffdb"
 
 
 @pytest.mark.parametrize("home", ["/h", "/h/"])

@@ -1,0 +1,97 @@
+"""The block of a turn: what is true now and was not, or not so, a turn ago (S0 context).
+
+It is no part of the history. It is rendered once for each turn and stands in front of the turn's
+first message, so that everything before it is the same from turn to turn and within a turn every
+request begins with the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+
+from netclaw.core.authority import Audience
+from netclaw.core.context.git_facts import GitFacts, render_git
+from netclaw.core.context.working_context import WorkingContext
+
+COMMAND_CHARACTERS = 200
+"""How much of a job's command is shown."""
+JOBS = 20
+"""How many jobs are listed; more are counted."""
+
+TIME_HEADING = "[current-time]"
+"""The block begins with it, in every session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTime:
+    """A moment, and how this host's clocks told it."""
+
+    at_ms: int
+    offset_s: int = 0
+    """Seconds east of UTC."""
+    zone: str = "UTC"
+    """The zone's short name, as the host has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLine:
+    """A background job as the model is told of it; `command` is redacted."""
+
+    job_id: str
+    state: str
+    command: str
+    log_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFacts:
+    """Everything the block is made of."""
+
+    audience: Audience
+    time: LocalTime
+    working: WorkingContext = field(default_factory=WorkingContext)
+    git: GitFacts | None = None
+    jobs: tuple[JobLine, ...] = ()
+
+
+def render_turn_block(facts: TurnFacts) -> str:
+    """The whole block; a section without content is left out, and Public sees the time alone."""
+    sections = [_section(TIME_HEADING, (_time(facts.time),))]
+    if facts.audience is not Audience.PUBLIC:
+        sections.append(_section("[working-context]", _working(facts)))
+        sections.append(_section("[active-background-jobs]", _jobs(facts.jobs)))
+    return "\n\n".join(section for section in sections if section)
+
+
+def _section(heading: str, lines: Iterable[str]) -> str:
+    body = "\n".join(lines)
+    return f"{heading}\n{body}" if body else ""
+
+
+def _time(time: LocalTime) -> str:
+    zone = timezone(timedelta(seconds=time.offset_s))
+    local = datetime.fromtimestamp(time.at_ms // 1000, UTC).astimezone(zone)
+    return f"{local.isoformat(sep=' ')} ({local:%A}, {time.zone})"
+
+
+def _working(facts: TurnFacts) -> Iterable[str]:
+    if facts.working.directory:
+        yield f"project_dir: {facts.working.directory}"
+        if facts.git is not None:
+            yield render_git(facts.git)
+    if facts.working.recent_files:
+        yield "recent_files (newest first):"
+        yield from (f"- {path}" for path in facts.working.recent_files)
+
+
+def _jobs(jobs: Sequence[JobLine]) -> Iterable[str]:
+    for job in jobs[:JOBS]:
+        command = " ".join(job.command.split())
+        if len(command) > COMMAND_CHARACTERS:
+            command = f"{command[:COMMAND_CHARACTERS]} [...]"
+        log = f" (log: {job.log_path})" if job.log_path else ""
+        yield f"- {job.job_id} {job.state}: {command}{log}"
+    if len(jobs) > JOBS:
+        yield f"- and {len(jobs) - JOBS} more"
