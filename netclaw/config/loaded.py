@@ -39,14 +39,21 @@ class LoadedConfig:
     warnings: tuple[str, ...] = ()
     """Sentences for the log and doctor: accepted, but not quite right."""
 
-    def _plain(self, *, is_live: bool) -> dict[str, Json]:
-        dumped: dict[str, Json] = self.model.model_dump(by_alias=True)
-        return {name: value for name, value in dumped.items() if (name in LIVE_SECTIONS) is is_live}
+    def _restarting(self) -> dict[str, Json]:
+        """What only a restart brings into force: not the live sections, not providers' keys."""
+        dumped: dict[str, Json] = self.model.model_dump(
+            by_alias=True, exclude={"providers": {"__all__": {"api_key"}}}
+        )
+        return {name: value for name, value in dumped.items() if name not in LIVE_SECTIONS}
 
     def is_equal(self, other: LoadedConfig) -> bool:
         """Whether nothing at all differs in effect, secrets included."""
         return self.model == other.model and self.home == other.home
 
     def needs_restart(self, other: LoadedConfig) -> bool:
-        """Whether something beyond the live sections differs."""
-        return self._plain(is_live=False) != other._plain(is_live=False)
+        """Whether something differs beyond the live sections and the keys of providers.
+
+        A new key is handed to the sessions as it is: it may be renewed every hour, and nobody's
+        turn should stop for that.
+        """
+        return self._restarting() != other._restarting()

@@ -13,11 +13,10 @@ from collections import deque
 
 from netclaw.core.errors import ErrorCode
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.redaction import Redactor
+from netclaw.observe.redact import Redactor
 from netclaw.ports.spawner import Bootstrap
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
-from netclaw.session_proc.log_lines import Redact
 from netclaw.session_proc.process_setup import set_up_process
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
@@ -64,7 +63,9 @@ async def serve(bootstrap: Bootstrap, *, tools: ToolRunner | None = None) -> Exi
 class _Life:
     """The stream's two tasks, and the session between Welcome and exit."""
 
-    def __init__(self, stream: HostStream, ending: Ending, log: SessionLog, redact: Redact) -> None:
+    def __init__(
+        self, stream: HostStream, ending: Ending, log: SessionLog, redact: Redactor
+    ) -> None:
         self._stream = stream
         self._ending = ending
         self._log = log
@@ -119,6 +120,9 @@ class _Life:
         self._stream.send(ToHost(failing=failing))
 
     def _deliver(self, frame: ToSession) -> None:
+        if frame.WhichOneof("body") == "credentials":
+            renewed = frame.credentials
+            self._redact.replace_secrets((*renewed.redactions, *renewed.credentials.values()))
         if self._session is None:
             self._early.append(frame)
         elif not self._ending.is_decided:
@@ -140,6 +144,6 @@ def _code_of(fault: StreamLostError | None) -> ExitCode:
     return ExitCode.STREAM_LOST
 
 
-def make_redactor(welcome: Welcome) -> Redact:
+def make_redactor(welcome: Welcome) -> Redactor:
     """Removes this home's secrets and whatever has the shape of one."""
-    return Redactor((*welcome.redactions, *welcome.credentials.values())).redact
+    return Redactor((*welcome.redactions, *welcome.credentials.values()))

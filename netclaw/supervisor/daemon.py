@@ -11,7 +11,12 @@ from enum import Enum
 
 from netclaw.config.loaded import LoadedConfig
 from netclaw.config.reload import config_changes
-from netclaw.core.errors import DrainingError, InternalError, NetclawError
+from netclaw.core.errors import (
+    DrainingError,
+    InternalError,
+    InvalidArgumentError,
+    NetclawError,
+)
 from netclaw.core.supervision import is_start_held
 from netclaw.observe.redact import Redactor
 from netclaw.ports.journal import JournalStore
@@ -98,6 +103,7 @@ class Supervisor:
         self.ending: Wish | None = None
         """How the run ends, once that is decided; a stop outranks a restart until the exec."""
         self._reloading = asyncio.Lock()
+        self._config_problem = ""
         self._is_watching_over = asyncio.Event()
         self._manager = ServiceManager()
         self.when_ending: Callable[[float], None] | None = None
@@ -148,6 +154,11 @@ class Supervisor:
     def state(self) -> str:
         """`running` or `draining`."""
         return "draining" if self._drain is not None else "running"
+
+    @property
+    def config_problem(self) -> str:
+        """Why the configuration as it was edited is not in force; empty if it is."""
+        return self._config_problem
 
     def wish(self, wish: Wish) -> None:
         """Ask for something; safe in a signal handler of the loop, acts later."""
@@ -221,7 +232,7 @@ class Supervisor:
             try:
                 await self.reload()
             except NetclawError as error:
-                _log.error("the configuration was not reloaded: %s", error.sentence)
+                _log.warning("the configuration was not reloaded: %s", error.sentence)
 
     def _is_stop_wished(self) -> bool:
         """Whether a stop waits behind the wish at hand; no other wish matters any more."""
@@ -251,7 +262,13 @@ class Supervisor:
     async def reload(self) -> ReloadOutcome:
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
         async with self._reloading:
-            return await self._reload()
+            try:
+                outcome = await self._reload()
+            except InvalidArgumentError as error:
+                self._config_problem = error.sentence
+                raise
+            self._config_problem = ""
+            return outcome
 
     async def _reload(self) -> ReloadOutcome:
         config = await asyncio.to_thread(self._parts.reload_config)
@@ -270,7 +287,12 @@ class Supervisor:
 
     def _apply_settings(self) -> None:
         """New sessions run by the configuration and the local model as they are now."""
-        self.services.settings.current = self._parts.local_model.apply(settings_of(self._config))
+        old = self.services.settings.current
+        new = self._parts.local_model.apply(settings_of(self._config))
+        self.services.settings.current = new
+        if (new.credentials, new.redactions) != (old.credentials, old.redactions):
+            for live in self.router.live_sessions():
+                live.renew_credentials(new.credentials, new.redactions)
 
     # Start-up -----------------------------------------------------------------------------
 

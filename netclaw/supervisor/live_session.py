@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -190,6 +190,15 @@ class LiveSession:
         """Tell the process what its subscribers want to see."""
         if self._early is None and not self.is_sealed:
             self._send_awaited(pb.ToSession(interest=pb.OutputInterest(filter=interest)))
+
+    def renew_credentials(self, credentials: Mapping[str, str], redactions: Iterable[str]) -> None:
+        """Hand the process other keys; one that was not welcomed yet finds them in its Welcome."""
+        if self._early is None and not self.is_sealed:
+            self._frames.send(
+                pb.ToSession(
+                    credentials=pb.Credentials(credentials=credentials, redactions=redactions)
+                )
+            )
 
     def _send_awaited(self, frame: pb.ToSession) -> None:
         """Send what somebody waits for: until it says anything the process is not idle."""

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -24,7 +25,7 @@ from netclaw import __version__
 from netclaw.config.home import Home, find_home, make_private_folder
 from netclaw.config.load import load_config
 from netclaw.config.loaded import LoadedConfig
-from netclaw.core.errors import NetclawError
+from netclaw.core.errors import InvalidArgumentError, NetclawError
 from netclaw.core.settings import DEFAULT_UMASK
 from netclaw.linux.prctl import forbid_inspection
 from netclaw.observe.crash import CrashReporter
@@ -130,6 +131,20 @@ def _load(home: Home, ticket: Ticket) -> LoadedConfig:
     return replace(config, session=replace(config.session, tools=tools))
 
 
+def _reloader(home: Home, ticket: Ticket) -> Callable[[], LoadedConfig]:
+    """Reads again what `_load` read; a file that is gone is no configuration to go on with."""
+    had_file = home.config_file.exists()
+
+    def load() -> LoadedConfig:
+        if had_file and not home.config_file.exists():
+            raise InvalidArgumentError(
+                "netclaw.json is gone.", fix="Put it back, or run `netclaw init`."
+            )
+        return _load(home, ticket)
+
+    return load
+
+
 def _set_up_logs(config: LoadedConfig, redact: Redactor) -> LogSetup:
     redact.replace_secrets(config.redactions)
     logs = LogSetup(
@@ -170,7 +185,7 @@ async def _serve(
                 generation=ticket.generation,
                 sandbox=sandbox,
                 local_model=LocalModel.start(config.session, guard.home.root, spawner),
-                reload_config=lambda: _load(guard.home, ticket),
+                reload_config=_reloader(guard.home, ticket),
                 on_new_config=lambda new: _apply_live(new, logs),
             )
         )

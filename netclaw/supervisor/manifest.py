@@ -23,16 +23,24 @@ MANIFEST_LIMIT = 500
 
 
 def write_manifest(run_dir: Path, session_ids: Iterable[SessionId]) -> None:
-    """Save which sessions to warm; a disk that takes nothing is only logged."""
+    """Save which sessions to warm, whole or not at all; a disk that takes nothing is only logged.
+
+    The file is this user's alone, and a link in its place is replaced, never followed.
+    """
     path = run_dir / MANIFEST
+    fresh = run_dir / f"{MANIFEST}.new"
     listed = sorted(session_ids)[:MANIFEST_LIMIT]
     try:
         if not listed:
             path.unlink(missing_ok=True)
             return
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(listed, file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
     except OSError as error:
         _log.warning("the manifest of warm sessions was not saved: %s", error.strerror)
 

@@ -41,7 +41,7 @@ def test_a_changed_secret_counts_and_a_new_encryption_of_it_does_not(temp: TempH
     set_secret(temp.home, "Providers.fake.ApiKey", "first-key")
     assert effect_of(before, temp.load()) is Effect.NOTHING
     set_secret(temp.home, "Providers.fake.ApiKey", "other-key")
-    assert effect_of(before, temp.load()) is Effect.RESTART
+    assert effect_of(before, temp.load()) is Effect.LIVE
 
 
 @pytest.mark.requirement("config.watched")

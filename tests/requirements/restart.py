@@ -1,4 +1,4 @@
-"""A restart of the daemon: what is noticed, what stops, what goes on (S0 "Recovery and restart")."""
+"""A restart of the daemon: what is noticed, what stops, what goes on (S0 "Recovery...")."""
 
 from __future__ import annotations
 
@@ -20,5 +20,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "restart.twice",
         "issue 3 item 9",
         "A turn survives two restarts in a row with one answer and no call run twice.",
+    ),
+    Requirement(
+        "restart.invalid-is-shown",
+        "issue 3 item 9",
+        "An invalid edit keeps the daemon running; status and doctor say so until it is mended.",
+    ),
+    Requirement(
+        "restart.deleted-file",
+        "issue 3 item 9",
+        "A configuration file that is deleted stops nothing, and its return is noticed.",
+    ),
+    Requirement(
+        "restart.watch-forms",
+        "issue 3 item 9",
+        "An edit is seen whether it was written in place, renamed over, or made after a removal.",
     ),
 )

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,14 @@ def test_a_manifest_is_taken_once_and_a_broken_one_is_none(tmp_path: Path) -> No
     write_manifest(tmp_path, [SessionId("a")])
     write_manifest(tmp_path, [])
     assert take_manifest(tmp_path) == ()
+    outside = tmp_path / "outside"
+    outside.write_text("untouched")
+    (tmp_path / MANIFEST).symlink_to(outside)
+    write_manifest(tmp_path, [SessionId("a")])
+    assert outside.read_text() == "untouched"
+    assert stat.S_IMODE((tmp_path / MANIFEST).lstat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path != outside] == [MANIFEST]
+    assert take_manifest(tmp_path) == ("a",)
     for broken in ("{", '["\\u0000"]', "5"):
         (tmp_path / MANIFEST).write_text(broken)
         assert take_manifest(tmp_path) == ()

@@ -54,6 +54,12 @@ def _stopped(home: Home) -> Finding:
 def _complaints(status: StatusResponse) -> Iterator[Finding]:
     if status.degraded_reason:
         yield failed("model in use", status.degraded_reason, "Run `netclaw init --force`.")
+    if status.config_problem:
+        yield warned(
+            "configuration in use",
+            f"The daemon goes on with what it read before: {status.config_problem}",
+            "Correct the file; `netclaw config validate` says what is wrong with it.",
+        )
     if status.storage_state not in ("", "ok"):
         yield failed("storage in use", f"{status.storage_state}.", "See the disk and the log.")
     if status.quarantined_sessions:
