@@ -45,7 +45,7 @@ class ModelProcess:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.fakes.model", "--port", "0",
             "--port-file", str(port_file), "--die-with-parent",
-            "--latency-ms", str(self._latency_ms),
+            "--latency-ms", str(self._latency_ms), "--title", "A measured conversation",
         )  # fmt: skip
         async with asyncio.timeout(20):
             while not port_file.exists() or not port_file.read_text().strip():

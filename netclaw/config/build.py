@@ -217,6 +217,7 @@ def _tuning(config: Config) -> SessionTuning:
         compaction_threshold=tuning.compaction_threshold,
         keep_recent_tool_results=tuning.keep_recent_tool_results,
         keep_recent_messages=tuning.keep_recent_messages,
+        title_interval_turns=tuning.title_generation_interval,
         max_tool_iterations_per_turn=session.max_tool_iterations_per_turn,
     )
 

@@ -80,6 +80,8 @@ class SessionTuning:
     compaction_threshold: float = 0.75
     keep_recent_tool_results: int = 3
     keep_recent_messages: int = 6
+    title_interval_turns: int = 10
+    """Session.Tuning.TitleGenerationInterval: turns between two titles; 0 makes none."""
     max_tool_iterations_per_turn: int = 60
     """Legacy: it binds and nothing enforces it (decision 19)."""
     output_flush_s: float = 0.015

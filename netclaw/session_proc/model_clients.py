@@ -19,10 +19,16 @@ class ModelClients:
 
     def __init__(self, settings: SessionSettings, credentials: Mapping[str, str]) -> None:
         self._settings = settings
-        self._credentials = {name: Credential(secret=key) for name, key in credentials.items()}
+        self._credentials: dict[str, Credential] = {}
         self._connections = ModelConnections()
         self._turn: tuple[ModelClient, ...] | None = None
-        self._notes: tuple[ModelClient, ...] | None = None
+        self._sidecars: tuple[ModelClient, ...] | None = None
+        self.renew(credentials)
+
+    def renew(self, credentials: Mapping[str, str]) -> None:
+        """Use these keys from the next call on; one in flight ends with the key it began with."""
+        self._credentials = {name: Credential(secret=key) for name, key in credentials.items()}
+        self._turn = self._sidecars = None
 
     def usable(self) -> tuple[ModelClient, ...]:
         """Main model first, then the fallback; empty when none is configured."""
@@ -30,12 +36,12 @@ class ModelClients:
             self._turn = self._open(self._settings.main_model, self._settings.fallback_model)
         return self._turn
 
-    def for_notes(self) -> tuple[ModelClient, ...]:
+    def for_sidecars(self) -> tuple[ModelClient, ...]:
         """The Compaction model (unset: Main) first, then the fallback."""
-        if self._notes is None:
+        if self._sidecars is None:
             first = self._settings.compaction_model or self._settings.main_model
-            self._notes = self._open(first, self._settings.fallback_model)
-        return self._notes
+            self._sidecars = self._open(first, self._settings.fallback_model)
+        return self._sidecars
 
     def _open(self, *wanted: ModelSettings | None) -> tuple[ModelClient, ...]:
         models = [model for model in wanted if model is not None]

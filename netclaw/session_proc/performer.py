@@ -9,14 +9,17 @@ from netclaw.core.ids import DispatchToken
 from netclaw.core.session.effects import (
     CallModel,
     CallNotes,
+    CallTitle,
     CancelModel,
-    CancelNotes,
+    CancelSidecar,
     CancelTimer,
     CancelTool,
+    DistilMemory,
     Effect,
     Emit,
     ExitProcess,
     Log,
+    QueueCheckpoint,
     ReleaseDeltas,
     RunTool,
     StartTimer,
@@ -27,9 +30,9 @@ from netclaw.core.settings import SessionSettings
 from netclaw.ports.model import ModelRequest
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
-from netclaw.session_proc.notes_driver import NotesDriver
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.rule_timers import RuleTimers
+from netclaw.session_proc.sidecars import Sidecars
 from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.turn_driver import TurnDriver
@@ -45,7 +48,7 @@ class Performer:
         tools: ToolRunner,
         prompt: SystemPrompt,
         driver: TurnDriver,
-        notes: NotesDriver,
+        sidecars: Sidecars,
         launcher: ToolLauncher,
         timers: RuleTimers,
         outbound: Outbound,
@@ -56,7 +59,7 @@ class Performer:
         self._tools = tools
         self._prompt = prompt
         self._driver = driver
-        self._notes = notes
+        self._sidecars = sidecars
         self._launcher = launcher
         self._timers = timers
         self._outbound = outbound
@@ -78,9 +81,9 @@ class Performer:
                 self._call_model(effect, state, runtime)
             case RunTool():
                 self._launcher.launch(effect)
-            case CallNotes():
-                self._notes.start(effect)
-            case CancelModel() | CancelNotes() | CancelTool() | CancelTimer():
+            case CallNotes() | CallTitle() | DistilMemory() | QueueCheckpoint() | CancelSidecar():
+                self._sidecars.perform(effect)
+            case CancelModel() | CancelTool() | CancelTimer():
                 self._cancel(effect)
             case ReleaseDeltas():
                 self._driver.release(effect.token)
@@ -93,12 +96,10 @@ class Performer:
             case ExitProcess():
                 self._ending.finish(ExitCode.PASSIVATED)
 
-    def _cancel(self, effect: CancelModel | CancelNotes | CancelTool | CancelTimer) -> None:
+    def _cancel(self, effect: CancelModel | CancelTool | CancelTimer) -> None:
         match effect:
             case CancelModel():
                 self._driver.cancel(effect.token)
-            case CancelNotes():
-                self._notes.cancel(effect.token)
             case CancelTool():
                 self._launcher.cancel(effect.token)
             case CancelTimer():

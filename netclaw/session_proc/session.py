@@ -26,6 +26,7 @@ from netclaw.core.session.events import Recorded
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.ports.memory import MemoryPort
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.actor import Actor
 from netclaw.session_proc.ending import Ending
@@ -33,12 +34,14 @@ from netclaw.session_proc.frames import FrameSink
 from netclaw.session_proc.ids import new_id
 from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
-from netclaw.session_proc.notes_driver import NotesDriver
+from netclaw.session_proc.no_memory import NoMemory
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.performer import Performer
 from netclaw.session_proc.recovery import recover_state
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.session_log import SessionLog
+from netclaw.session_proc.sidecar_models import SidecarModels
+from netclaw.session_proc.sidecars import Sidecars
 from netclaw.session_proc.snapshots import Snapshots
 from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_context import ToolContexts
@@ -93,6 +96,8 @@ class Session:
                 self._change_interest(OutputFilter(frame.interest.filter))
             case "command":
                 self._command(frame.command)
+            case "credentials":
+                self._clients.renew(frame.credentials.credentials)
             case other:
                 # Additive protocol: a newer supervisor may say what we need not understand.
                 _log.warning("a frame of kind %s was ignored", other)
@@ -140,6 +145,7 @@ async def build_session(
     redact: Redact,
     ending: Ending,
     log: SessionLog,
+    memory: MemoryPort | None = None,
 ) -> Session:
     """Recover the state and put the parts together; nothing runs before `begin`."""
     settings = decode_settings(welcome.settings)
@@ -197,9 +203,11 @@ async def build_session(
             tools=tools,
             prompt=SystemPrompt(storage),
             driver=driver,
-            notes=NotesDriver(
-                clients=clients.for_notes,
-                timeout_s=settings.timeouts.sidecar_s,
+            sidecars=Sidecars(
+                models=SidecarModels(
+                    clients=clients.for_sidecars, timeout_s=settings.timeouts.sidecar_s
+                ),
+                memory=memory or NoMemory(),
                 ending=ending,
                 post=actor.post,
             ),

@@ -16,6 +16,7 @@ from netclaw.core.session.commands import Advance, FinishReason, StopTurn, Timer
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import (
     CallModel,
+    CallTitle,
     CancelModel,
     CancelTimer,
     CancelTool,
@@ -115,6 +116,7 @@ def test_the_end_of_a_turn_is_one_append_with_its_outputs_and_replies() -> None:
         Log(level="debug", text="phase processing -> ready"),
         Emit(output=ProcessingOutput(phase=Phase.READY, buffered_inputs=0)),
         like(StartTimer, timer=TimerKind.IDLE, after_s=3600.0),
+        like(CallTitle),
     )
     assert story.state.last_input_tokens == 100
     assert story.state.turns == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes import anthropic_wire
-from tests.fakes.anthropic_request import complaint, conversation
+from tests.fakes.anthropic_request import complaint, conversation, system_prompt
 from tests.fakes.model_dialect import Dialect, bearer_key
 
 ANTHROPIC = Dialect(
@@ -11,6 +11,7 @@ ANTHROPIC = Dialect(
     credential=lambda headers: headers.get("x-api-key") or bearer_key(headers),
     complaint=complaint,
     conversation=conversation,
+    system_prompt=system_prompt,
     whole=anthropic_wire.whole,
     chunks=anthropic_wire.chunks,
     finish=anthropic_wire.finish,

@@ -57,6 +57,12 @@ def _said(blocks: Blocks) -> Iterator[JsonObject]:
             yield {"role": "user", "content": block["text"]}
 
 
+def system_prompt(body: JsonObject) -> str:
+    """What stands above the conversation: a string, or blocks of text."""
+    system = body.get("system") or ""
+    return system if isinstance(system, str) else "".join(block["text"] for block in system)
+
+
 def complaint(body: JsonObject, headers: Mapping[str, str]) -> str | None:
     """What the vendor would refuse in this request, as one sentence, or None."""
     if headers.get("anthropic-version") not in VERSIONS:

@@ -16,9 +16,13 @@ As a process, scripted by message text alone (directives: see `tests.fakes.model
 
 Order: the queue, then rules, then directives in the message, then the default reply (an echo).
 
+A call that asks for the title of a conversation is known by its system prompt. It takes nothing of
+a script: it has a queue and a default of its own (`titles`, `title`: an empty answer) and is
+counted and kept apart, in `title_requests`.
+
 HTTP besides `/v1/chat/completions`, `/v1/messages` and `/v1/models`:
     GET  /__requests[?min=N&wait_s=S&bodies=1]   what came in; waits until N requests came
-    GET  /__counters                             requests in all, and per script message
+    GET  /__counters                             requests and titles in all, and per message
     GET  /__gates/NAME[?wait_s=S]                waits until a call waits at this gate
     POST /__gates/NAME                           opens the gate, for good
     POST /__enqueue                              the body is script text; its rounds join the queue
@@ -30,10 +34,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 from aiohttp import web
@@ -42,55 +44,26 @@ from tests.fakes.anthropic_dialect import ANTHROPIC
 from tests.fakes.model_answer import Gates, answer
 from tests.fakes.model_dialect import OPENAI, Dialect
 from tests.fakes.model_play import Play, attempt_key, find_play
+from tests.fakes.model_record import Director, Outcome, Recorded
 from tests.fakes.model_reply import NO_FAULTS, Reply
 from tests.fakes.model_script import ScriptError, parse_rounds
 from tests.fakes.model_wire import Frame
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+__all__ = ["Director", "FakeModel", "Outcome", "Recorded", "json_response"]
 
 DEFAULT_REPLY = Reply(is_echo=True)
+NO_TITLE = Reply()
+TITLE_PROMPT = "You name conversations"
+"""How the system prompt of a call for a title begins."""
 MAX_BODY_BYTES = 64 * 1024 * 1024
-
-
-class Outcome(StrEnum):
-    """How an answer ended, as the server saw it."""
-
-    OPEN = "open"
-    SENT = "sent"
-    DISCONNECTED = "disconnected"
-
-
-@dataclass(slots=True, kw_only=True)
-class Recorded:
-    """One request that came in. `at_s` is CLOCK_MONOTONIC, comparable between processes here."""
-
-    index: int
-    at_s: float
-    headers: Mapping[str, str]
-    raw: bytes
-    message: str = ""
-    round_index: int = 0
-    attempt: int = 1
-    outcome: Outcome = Outcome.OPEN
-
-    @property
-    def body(self) -> Any:
-        """The request as JSON."""
-        return orjson.loads(self.raw)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The conversation that was sent."""
-        messages: list[dict[str, Any]] = self.body["messages"]
-        return messages
 
 
 class FakeModel:
     """The server; an async context manager. `latency_s` is the time to the first token.
 
-    `api_key`, if given, is demanded as the dialect carries it (401 without). `record` bounds
-    `requests`.
+    `title` answers calls for a title. `api_key`, if given, is demanded as the dialect carries it
+    (401 without). `record` bounds `requests`. A `director`, if given, has the last word on every
+    answer.
     """
 
     def __init__(
@@ -101,17 +74,22 @@ class FakeModel:
         latency_s: float = 0.0,
         token_s: float = 0.0,
         default: Reply | str = DEFAULT_REPLY,
+        title: Reply | str = NO_TITLE,
         models: tuple[str, ...] = ("fake-model",),
         api_key: str | None = None,
         record: int = 10_000,
+        director: Director | None = None,
     ) -> None:
         self._host = host
         self._port = port
         self._latency_s = latency_s
         self._token_s = token_s
         self._default = parse_rounds(default)[0] if isinstance(default, str) else default
+        self.title = parse_rounds(title)[0] if isinstance(title, str) else title
+        self.titles: deque[Reply] = deque()
         self._models = models
         self._api_key = api_key
+        self._director = director
         self._queue: deque[Reply] = deque()
         self._rules: list[tuple[str, tuple[Reply, ...]]] = []
         self._attempts: Counter[str] = Counter()
@@ -120,6 +98,8 @@ class FakeModel:
         self._runner: web.AppRunner | None = None
         self.requests: deque[Recorded] = deque(maxlen=record)
         self.request_count = 0
+        self.title_requests: deque[Recorded] = deque(maxlen=record)
+        self.title_count = 0
         self.by_message: Counter[str] = Counter()
         self.gates = Gates()
 
@@ -143,6 +123,11 @@ class FakeModel:
         for reply in replies:
             self._queue.extend(parse_rounds(reply) if isinstance(reply, str) else (reply,))
 
+    def enqueue_titles(self, *replies: Reply | str) -> None:
+        """Add answers to calls for a title; a string is script text of one round."""
+        for reply in replies:
+            self.titles.extend(parse_rounds(reply) if isinstance(reply, str) else (reply,))
+
     def rule(self, substring: str, script: str | tuple[Reply, ...]) -> None:
         """Play `script` whenever `substring` occurs in a user message."""
         rounds = parse_rounds(script) if isinstance(script, str) else script
@@ -153,9 +138,17 @@ class FakeModel:
         async with self._arrival:
             await self._arrival.wait_for(lambda: self.request_count >= count)
 
-    async def wait_for_outcome(self, outcome: Outcome, count: int = 1) -> None:
-        """Return once `count` of the kept requests ended like this."""
-        while sum(recorded.outcome is outcome for recorded in self.requests) < count:
+    async def wait_for_titles(self, count: int) -> None:
+        """Return once `count` calls for a title have come in since the start."""
+        async with self._arrival:
+            await self._arrival.wait_for(lambda: self.title_count >= count)
+
+    async def wait_for_outcome(
+        self, outcome: Outcome, count: int = 1, *, of_titles: bool = False
+    ) -> None:
+        """Return once `count` of the kept requests (or calls for a title) ended like this."""
+        kept = self.title_requests if of_titles else self.requests
+        while sum(recorded.outcome is outcome for recorded in kept) < count:
             self._ended.clear()
             await self._ended.wait()
 
@@ -163,6 +156,9 @@ class FakeModel:
         """Forget requests, queue, attempts and gates; rules stay."""
         self.requests.clear()
         self.request_count = 0
+        self.title_requests.clear()
+        self.title_count = 0
+        self.titles.clear()
         self.by_message.clear()
         self._queue.clear()
         self._attempts.clear()
@@ -204,12 +200,18 @@ class FakeModel:
             return web.json_response(body, status=401)
         try:
             body = orjson.loads(raw)
-            if problem := dialect.complaint(body, request.headers):
+            problem = dialect.complaint(body, request.headers)
+            if self._director is not None:
+                self._director.saw(body, problem)
+            if problem:
                 await self._record(recorded)
                 refusal = dialect.error_body(400, problem, "invalid_request")
                 return web.json_response(refusal, status=400)
             messages = dialect.conversation(body)
-            play = self._play(messages)
+            recorded.is_title = dialect.system_prompt(body).startswith(TITLE_PROMPT)
+            play = self._title_play() if recorded.is_title else self._play(messages)
+            if self._director is not None:
+                play = self._director.direct(body, play)
         except (orjson.JSONDecodeError, ScriptError) as error:
             await self._record(recorded)
             return error_response(422, str(error), code="bad_script_or_body")
@@ -263,6 +265,10 @@ class FakeModel:
             return find_play(messages, queued, lambda _text: ())
         return find_play(messages, self._default, self._rounds_of)
 
+    def _title_play(self) -> Play:
+        reply = self.titles.popleft() if self.titles else self.title
+        return Play(reply=reply, message="", round_index=0)
+
     def _rounds_of(self, text: str) -> tuple[Reply, ...]:
         for substring, rounds in self._rules:
             if substring in text:
@@ -270,9 +276,13 @@ class FakeModel:
         return parse_rounds(text)
 
     async def _record(self, recorded: Recorded) -> None:
-        self.requests.append(recorded)
-        self.request_count += 1
-        self.by_message[recorded.message] += 1
+        if recorded.is_title:
+            self.title_requests.append(recorded)
+            self.title_count += 1
+        else:
+            self.requests.append(recorded)
+            self.request_count += 1
+            self.by_message[recorded.message] += 1
         async with self._arrival:
             self._arrival.notify_all()
 
@@ -304,7 +314,13 @@ class FakeModel:
         return json_response({"count": self.request_count, "requests": shown})
 
     async def _show_counters(self, _request: web.Request) -> web.Response:
-        return json_response({"requests": self.request_count, "by_message": dict(self.by_message)})
+        return json_response(
+            {
+                "requests": self.request_count,
+                "titles": self.title_count,
+                "by_message": dict(self.by_message),
+            }
+        )
 
     async def _await_gate(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.fakes.model_play import complaint
+from tests.fakes.model_play import complaint, text_of
 from tests.fakes.model_wire import DONE, ERROR_EVENT, closing_events, content_events, sse, whole
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class Dialect:
     """What the vendor would refuse in a request, as one sentence."""
     conversation: Callable[[JsonObject], list[JsonObject]]
     """The messages of a request as chat messages, by which scripts are found and rounds counted."""
+    system_prompt: Callable[[JsonObject], str]
+    """What stands above the conversation of a request."""
     whole: Callable[[Reply, Frame], JsonObject]
     chunks: Callable[[Reply, Frame], Iterator[bytes]]
     """The content as written to the stream; what faults count."""
@@ -53,11 +55,17 @@ def _error_body(status: int, message: str, code: str | None) -> JsonObject:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
+def _system_prompt(body: JsonObject) -> str:
+    first = body["messages"][0]
+    return text_of(first) if first.get("role") in ("system", "developer") else ""
+
+
 OPENAI = Dialect(
     path="/v1/chat/completions",
     credential=bearer_key,
     complaint=lambda body, _headers: complaint(body),
     conversation=lambda body: list(body["messages"]),
+    system_prompt=_system_prompt,
     whole=whole,
     chunks=lambda reply, frame: (sse(reply, event) for event in content_events(reply, frame)),
     finish=lambda reply, frame: (sse(reply, event) for event in closing_events(reply, frame)),

@@ -43,6 +43,13 @@ def main() -> None:
         help="reply where no script asks for another: plain text, or directives for one round"
         " (default: %(default)s)",
     )
+    parser.add_argument(
+        "--title",
+        type=_default_reply,
+        default="",
+        metavar="TEXT",
+        help="answer to calls for a title (default: an empty one, which sets none)",
+    )
     parser.add_argument("--model", action="append", help="name listed by /v1/models")
     parser.add_argument("--api-key", help="key to demand, as each dialect carries it")
     parser.add_argument("--record", type=int, default=1000, help="how many requests to keep")
@@ -77,6 +84,7 @@ async def _serve(options: argparse.Namespace) -> None:
         latency_s=options.latency_ms / 1000,
         token_s=options.token_ms / 1000,
         default=options.default,
+        title=options.title,
         models=tuple(options.model or ("fake-model",)),
         api_key=options.api_key,
         record=options.record,

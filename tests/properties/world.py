@@ -257,7 +257,7 @@ class World:
             case fx.CallNotes():
                 assert not process.notes, "two notes calls at a time"
                 process.notes.append(effect.token)
-            case fx.CancelNotes():
+            case fx.CancelSidecar():
                 process.notes = [item for item in process.notes if item != effect.token]
             case fx.RunTool():
                 assert effect.call.call_id in self.rules.launched, "run before it was recorded"

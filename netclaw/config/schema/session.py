@@ -38,7 +38,7 @@ class Tuning(Section):
         12, ge=1, le=100, description="Loaded tools that are visible at once."
     )
     title_generation_interval: int = Field(
-        5, ge=0, le=1000, description="Turns between two titles; 0 makes none."
+        10, ge=0, le=1000, description="Turns between two titles; 0 makes none."
     )
     deterministic_retrieval_enabled: bool = Field(
         True, description="Recall memories once per turn without asking the model."

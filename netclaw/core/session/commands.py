@@ -141,6 +141,8 @@ class FinishNotes:
 
     token: DispatchToken
     text: str
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,31 @@ class FailNotes:
 
     token: DispatchToken
     sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishTitle:
+    """The title call ended; `text` is what the model wrote, as it wrote it."""
+
+    token: DispatchToken
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailTitle:
+    """No model made a title in time."""
+
+    token: DispatchToken
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishDistillation:
+    """Memory is done with the conversation it was offered, or gave up on it."""
+
+    token: DispatchToken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +213,9 @@ SessionCommand = (
     | Compact
     | FinishNotes
     | FailNotes
+    | FinishTitle
+    | FailTitle
+    | FinishDistillation
     | Passivate
     | FireTimer
     | ChangeInterest

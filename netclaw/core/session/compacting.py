@@ -11,7 +11,8 @@ from dataclasses import replace
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import InputId
 from netclaw.core.messages import UserMessage
-from netclaw.core.session import compaction, compaction_notes, sentences
+from netclaw.core.session import compaction, compaction_notes, memories, sentences
+from netclaw.core.session.commands import FinishNotes
 from netclaw.core.session.compaction import TooLarge
 from netclaw.core.session.compaction_state import CompactionPlan, CompactionRun, Trigger
 from netclaw.core.session.draft import Draft
@@ -61,14 +62,15 @@ def begin_after_turn(draft: Draft, *, next_input: InputId | None = None) -> bool
     return isinstance(begin(draft, Trigger.THRESHOLD, next_input=next_input), CompactionPlan)
 
 
-def commit(draft: Draft, run: CompactionRun, answer: str, *, failure: str = "") -> None:
+def commit(draft: Draft, run: CompactionRun, answer: FinishNotes, *, failure: str = "") -> None:
     """Record the compaction; `failure` says why there are no new notes, if there should be any.
 
     If nothing at all would be left of the conversation it stays as it was (decision 29).
     """
     plan = run.plan
     draft.runtime = replace(draft.runtime, compaction=None)
-    notes = compaction_notes.notes_text(plan, answer)
+    notes = compaction_notes.notes_text(plan, answer.text)
+    fresh = notes if answer.text.strip() else ""
     if plan.is_nothing_left and not notes:
         draft.say(
             ErrorOutput(
@@ -90,8 +92,11 @@ def commit(draft: Draft, run: CompactionRun, answer: str, *, failure: str = "") 
         kept_messages=plan.kept_messages,
         kept_input_ids=plan.kept_input_ids,
         cleared_call_ids=plan.cleared_call_ids,
+        notes_usage=answer.usage,
+        notes_model=answer.model,
     )
     draft.record(event)
+    memories.queue_notes(draft, run.token, fresh)
     draft.say(
         CompactionOutput(
             tokens_before=event.tokens_before,

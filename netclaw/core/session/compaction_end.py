@@ -9,7 +9,7 @@ from netclaw.core.session import compacting, drain, passivation, sentences, tool
 from netclaw.core.session.commands import Compact, FailNotes, FinishNotes, TimerKind
 from netclaw.core.session.compaction_state import CompactionPlan, CompactionRun, Trigger
 from netclaw.core.session.draft import Draft
-from netclaw.core.session.effects import CancelNotes, CancelTimer, Log
+from netclaw.core.session.effects import CancelSidecar, CancelTimer, Log
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import BufferedInput, OpenTurn
@@ -45,7 +45,8 @@ def finish(draft: Draft, command: FinishNotes) -> None:
     run = draft.runtime.compaction
     if run is None or run.token != command.token:
         return
-    compacting.commit(draft, run, command.text, failure=_missing(run.plan, command.text))
+    missing = _missing(run.plan, command.text)
+    compacting.commit(draft, run, command, failure=missing)
     _go_on(draft, run)
 
 
@@ -53,20 +54,20 @@ def fail(draft: Draft, command: FailNotes) -> None:
     """No notes: what the cut left stands by itself (S0 Compaction)."""
     run = draft.runtime.compaction
     if run is not None and run.token == command.token:
-        compacting.commit(draft, run, "", failure=command.sentence)
+        compacting.commit(draft, run, _without_notes(run), failure=command.sentence)
         _go_on(draft, run)
 
 
 def cut_short(draft: Draft, run: CompactionRun) -> None:
     """The budget of a drain is over: finish without notes."""
-    draft.perform(CancelNotes(token=run.token))
-    compacting.commit(draft, run, "")
+    draft.perform(CancelSidecar(token=run.token))
+    compacting.commit(draft, run, _without_notes(run))
     _go_on(draft, run)
 
 
 def stop(draft: Draft, open_turn: OpenTurn, run: CompactionRun) -> None:
     """A person ends the turn whose history is being shortened: nothing is shortened."""
-    draft.perform(CancelNotes(token=run.token))
+    draft.perform(CancelSidecar(token=run.token))
     draft.runtime = replace(draft.runtime, compaction=None)
     draft.move(Phase.PROCESSING)
     turn.stop(draft, open_turn)
@@ -96,6 +97,10 @@ def _go_on_in_turn(draft: Draft, open_turn: OpenTurn) -> None:
         drain.stop_here(draft, open_turn, point="compaction")
     else:
         draft.call_model(open_turn)
+
+
+def _without_notes(run: CompactionRun) -> FinishNotes:
+    return FinishNotes(token=run.token, text="")
 
 
 def _missing(plan: CompactionPlan, text: str) -> str:

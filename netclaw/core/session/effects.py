@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netclaw.core.ids import CallId, DispatchToken, TurnId
+from netclaw.core.authority import Audience
+from netclaw.core.ids import CallId, DispatchToken, SessionId, TurnId
 from netclaw.core.messages import Message
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.events import OutboxRow, SessionEvent
@@ -43,8 +44,42 @@ class CallNotes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CancelNotes:
-    """Cancel the notes call of this token."""
+class CallTitle:
+    """Ask for a title; its end is one FinishTitle or FailTitle, which nothing waits for."""
+
+    token: DispatchToken
+    system_prompt: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistilMemory:
+    """Offer a conversation that rests to memory; its end is one FinishDistillation."""
+
+    token: DispatchToken
+    session_id: SessionId
+    life: int
+    audience: Audience
+    up_to_seq: int
+    """Head of the journal that `messages` come from."""
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCheckpoint:
+    """Hand the new notes of a compaction to memory; nothing is reported back."""
+
+    checkpoint_id: str
+    """The same for the same notes, however often they are handed over."""
+    session_id: SessionId
+    life: int
+    audience: Audience
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelSidecar:
+    """Cancel the notes call, title call or distillation of this token; nothing is reported."""
 
     token: DispatchToken
 
@@ -115,7 +150,10 @@ Effect = (
     CallModel
     | CancelModel
     | CallNotes
-    | CancelNotes
+    | CallTitle
+    | DistilMemory
+    | QueueCheckpoint
+    | CancelSidecar
     | RunTool
     | CancelTool
     | ReleaseDeltas

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from netclaw.core.session import memories
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelTimer, ExitProcess, StartTimer
@@ -16,11 +17,16 @@ from netclaw.core.session.phase import Phase
 
 
 def begin(draft: Draft, *, reason: str, grace_s: float) -> None:
-    """Enter Passivating; the grace timer commits it."""
+    """Enter Passivating; the grace timer commits it.
+
+    Memory gets the grace period for a last distillation, and nothing where there is none.
+    """
     draft.move(Phase.PASSIVATING)
     token = draft.make_id()
     draft.runtime = replace(draft.runtime, grace_token=token, exit_reason=reason)
     draft.perform(StartTimer(timer=TimerKind.PASSIVATION_GRACE, token=token, after_s=grace_s))
+    if grace_s > 0:
+        memories.begin_distillation(draft)
 
 
 def abort(draft: Draft) -> None:
@@ -28,6 +34,7 @@ def abort(draft: Draft) -> None:
     draft.move(Phase.READY)
     draft.runtime = replace(draft.runtime, grace_token="", exit_reason="")
     draft.perform(CancelTimer(timer=TimerKind.PASSIVATION_GRACE))
+    memories.cancel_distillation(draft)
 
 
 def commit(draft: Draft) -> None:
@@ -37,5 +44,6 @@ def commit(draft: Draft) -> None:
     decided again (protocol "Appending").
     """
     draft.record(Passivated(snapshot_seq=draft.state.head + 1))
+    memories.cancel_distillation(draft)
     draft.runtime = replace(draft.runtime, is_exiting=True)
     draft.perform(ExitProcess(reason=draft.runtime.exit_reason))

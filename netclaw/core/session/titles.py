@@ -50,8 +50,13 @@ EXCERPT_CHARACTERS = 4_000
 LIMITS = transcript.Limits(user=1_000, reply=600, result=1_000)
 
 _THINKING = re.compile(r"<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_LEAD = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+|title\s*[:：]\s*)", re.IGNORECASE)
-_WRAPPING = "\"'`*_~“”„‟‘’‚«»‹›「」『』"
+_LEAD = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+|title\s*[:\uff1a]\s*)", re.IGNORECASE)
+_TAG = re.compile(r"</?title>", re.IGNORECASE)
+_QUOTES = (
+    "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f"
+    "\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
+)
+_WRAPPING = " \"'`*_~" + _QUOTES
 
 
 def ask_if_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> None:
@@ -59,9 +64,7 @@ def ask_if_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> None:
     if not _is_due(draft, turn, event):
         return
     token = draft.token()
-    draft.runtime = replace(
-        draft.runtime, title_token=token, title_asked_at_turn=draft.state.turns
-    )
+    draft.runtime = replace(draft.runtime, title_token=token, title_asked_at_turn=draft.state.turns)
     draft.perform(
         CallTitle(token=token, system_prompt=prompt(draft.state), messages=excerpt(draft.state))
     )
@@ -75,9 +78,7 @@ def finish(draft: Draft, command: FinishTitle) -> None:
     title = clean(command.text)
     if not title or title == draft.state.title or not is_models(draft.state):
         return
-    draft.record(
-        TitleSet(title=title, actor=MODEL_ACTOR, usage=command.usage, model=command.model)
-    )
+    draft.record(TitleSet(title=title, actor=MODEL_ACTOR, usage=command.usage, model=command.model))
     draft.say(TitleOutput(title=title))
 
 
@@ -153,9 +154,10 @@ def _spoken(item: Message) -> Message | None:
 
 def _plain(line: str) -> str:
     """One line without markup, wrapping quotes, control and format characters."""
+    line = _TAG.sub("", line)
     shown = "".join(" " if unicodedata.category(c).startswith("C") else c for c in line)
     text, before = " ".join(shown.split()), ""
     while text != before:
         before = text
-        text = _LEAD.sub("", text).strip(_WRAPPING + " ")
+        text = _LEAD.sub("", text).strip(_WRAPPING)
     return text.replace("**", "").replace("`", "").removesuffix(".").rstrip()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import compacting, passivation, replies, sentences
+from netclaw.core.session import compacting, passivation, replies, sentences, titles
 from netclaw.core.session.commands import FinishRound
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Log
@@ -199,6 +199,7 @@ def _record_end(
         ),
     )
     draft.post(replies.rows_for(inputs, turn_id=turn.turn_id, text=event.message.text))
+    titles.ask_if_due(draft, turn, event)
     _settle(draft, first=first)
 
 

@@ -18,7 +18,7 @@ from netclaw.core.session.commands import (
 from netclaw.core.session.compaction_state import Trigger
 from netclaw.core.session.effects import (
     CallModel,
-    CancelNotes,
+    CancelSidecar,
     CancelTimer,
     StartTimer,
 )
@@ -171,7 +171,7 @@ def test_a_drain_that_runs_out_of_budget_finishes_it_without_notes() -> None:
     token = run_of(told).token
     told.drain()
     decision = told.fire(TimerKind.DRAIN_SAFE_POINT)
-    assert CancelNotes(token=token) in decision.effects
+    assert CancelSidecar(token=token) in decision.effects
     assert decision.events == (like(Compacted, notes=sentences.NO_NOTES),)
     assert phase_of(told) is Phase.PASSIVATING
 
@@ -202,7 +202,7 @@ def test_a_person_who_stops_the_turn_stops_its_compaction() -> None:
     told.when(told.tool_ended())
     token = run_of(told).token
     decision = told.when(StopTurn(actor="me"))
-    assert CancelNotes(token=token) in decision.effects
+    assert CancelSidecar(token=token) in decision.effects
     assert decision.events[0] == like(TurnRecorded, outcome=TurnOutcome.STOPPED)
     assert not any(isinstance(item, Compacted) for item in decision.events)
     resting = compacting()
