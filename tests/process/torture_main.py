@@ -1,4 +1,4 @@
-"""The command behind `scripts/torture`."""
+"""The command behind `scripts/torture`: `kill` (the default) or `soak`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,63 @@ import asyncio
 import random
 import sys
 import time
+from pathlib import Path
 
 from tests.process.torture import torture
+from tests.soak.soak import Soak
+
+COMMANDS = ("kill", "soak")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    kill = commands.add_parser(
+        "kill", help="kill processes at random; the default, its name may be left out"
+    )
+    kill.add_argument("--kills", type=int, default=1000, help="processes killed per round")
+    soak = commands.add_parser(
+        "soak", help="random histories with every fault, checked by an independent reader"
+    )
+    soak.add_argument("--minutes", type=float, default=10.0, help="length of a round")
+    soak.add_argument(
+        "--keep", type=Path, default=None, help="folder for the home of a round that failed"
+    )
+    for command, sessions in ((kill, 12), (soak, 50)):
+        command.add_argument("--sessions", type=int, default=sessions, help="sessions under fire")
+        command.add_argument("--seed", type=int, default=None, help="repeat this run")
+        command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
+    return parser
+
+
+def _kill(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.kills} kills over {options.sessions} sessions", flush=True)
+    began = time.monotonic()
+    toll = asyncio.run(torture(seed=seed, kills=options.kills, sessions=options.sessions))
+    print(
+        f"  kept every promise: {dict(toll.kills)}, {toll.inputs} inputs, "
+        f"{toll.unconfirmed} unconfirmed, {toll.released} held starts released, "
+        f"{time.monotonic() - began:.0f} s",
+        flush=True,
+    )
+
+
+def _soak(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.sessions} sessions, {options.minutes:g} minutes", flush=True)
+    soak = Soak(seed=seed, sessions=options.sessions)
+    report = asyncio.run(soak.run(minutes=options.minutes, keep=options.keep))
+    print("  kept every promise:", *report.lines(), sep="\n  ", flush=True)
 
 
 def main() -> int:
     """Run the rounds asked for; a broken promise ends it with a traceback and its seed."""
-    parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
-    parser.add_argument("--seed", type=int, default=None, help="repeat this run")
-    parser.add_argument("--kills", type=int, default=1000, help="processes killed per round")
-    parser.add_argument("--sessions", type=int, default=12, help="sessions under fire")
-    parser.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
-    options = parser.parse_args()
+    arguments = sys.argv[1:]
+    is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
+    options = _parser().parse_args(arguments if is_named else ["kill", *arguments])
     first = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    run = {"kill": _kill, "soak": _soak}[options.command]
     for seed in range(first, first + options.rounds):
-        print(f"seed {seed}: {options.kills} kills over {options.sessions} sessions", flush=True)
-        began = time.monotonic()
-        toll = asyncio.run(torture(seed=seed, kills=options.kills, sessions=options.sessions))
-        print(
-            f"  kept every promise: {dict(toll.kills)}, {toll.inputs} inputs, "
-            f"{toll.unconfirmed} unconfirmed, {toll.released} held starts released, "
-            f"{time.monotonic() - began:.0f} s",
-            flush=True,
-        )
+        run(options, seed)
     return 0
 
 

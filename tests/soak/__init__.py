@@ -1,0 +1,1 @@
+"""The soak: random histories with faults, and a checker of what they left that knows no netclaw."""

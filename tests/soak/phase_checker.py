@@ -1,0 +1,142 @@
+"""Checks that the phases a subscriber saw are a path of legal moves that fits the journal.
+
+A subscriber sees only the last phase of each decision, and it sees journal events only where they
+have an output. So the checker keeps every pair (phase, place in the journal) that could be true,
+lets each take all legal moves, and keeps those that agree with what was seen next. When none is
+left the session made a move that is not in the table. Knows no netclaw.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from tests.soak.evidence import Seen
+from tests.soak.stored import Row
+
+PHASES = frozenset({"recovering", "ready", "processing", "compacting", "passivating"})
+
+FREE_MOVES: dict[str, tuple[str, ...]] = {
+    "recovering": ("ready",),
+    "ready": ("compacting", "passivating"),
+    "processing": ("compacting",),
+    "compacting": (),
+    "passivating": ("ready",),
+}
+"""Moves that need no event of the journal beside them."""
+
+_Place = tuple[str, int]
+"""A phase, and how many rows of the journal have happened."""
+
+
+class _Story:
+    """One session's journal, as what it does to the phase."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+        self._seqs = [row.seq for row in rows]
+        self._is_open = [False]
+        """Whether a turn is open after so many rows."""
+        for row in rows:
+            self._is_open.append(_is_open_after(self._is_open[-1], row))
+
+    def until(self, seq: int) -> int:
+        """How many rows have happened once this one has."""
+        return bisect_right(self._seqs, seq)
+
+    def of(self, incarnation: int) -> tuple[int, int]:
+        """Rows before this start of the process, and rows up to its end."""
+        numbers = [row.incarnation for row in self._rows]
+        first = next((i for i, n in enumerate(numbers) if n >= incarnation), len(numbers))
+        last = next((i for i, n in enumerate(numbers) if n > incarnation), len(numbers))
+        return first, last
+
+    def next_places(self, place: _Place, end: int) -> Iterator[_Place]:
+        """Where the session can be after one move or one event."""
+        phase, at = place
+        for target in FREE_MOVES[phase]:
+            yield target, at
+        if phase == "compacting":
+            yield ("processing" if self._is_open[at] else "ready"), at
+        if at < end:
+            after = self._after(phase, at)
+            if after is not None:
+                yield after, at + 1
+
+    def _after(self, phase: str, at: int) -> str | None:
+        """The phase after the next event; None if that event cannot happen in this one."""
+        kind = self._rows[at].type
+        if kind in ("TurnStarted", "Resumed"):
+            return "processing" if phase == "ready" else None
+        if kind in ("TurnRecorded", "TurnFailed"):
+            # At a heal, or when a session that waits is stopped, the turn ends from rest.
+            return "ready" if phase in ("processing", "ready") else None
+        if kind == "DrainStopped":
+            return "ready" if phase == "processing" else None
+        if kind == "Passivated":
+            return "passivating" if phase == "passivating" else None
+        if kind == "Compacted":
+            return "compacting" if phase == "compacting" else None
+        return phase
+
+
+def _is_open_after(is_open: bool, row: Row) -> bool:
+    if row.type == "TurnStarted":
+        return True
+    if row.type in ("TurnRecorded", "TurnFailed", "SessionReset"):
+        return False
+    return is_open
+
+
+def check_phases(session: str, rows: list[Row], seen: Iterable[Seen]) -> list[str]:
+    """What is wrong with the phases that were seen of one session."""
+    story = _Story(rows)
+    problems: list[str] = []
+    for number, outputs in groupby(seen, key=lambda item: item.attachment):
+        problems.extend(
+            f"{session}, subscription {number}: {words}" for words in _check(story, list(outputs))
+        )
+    return problems
+
+
+def _check(story: _Story, outputs: list[Seen]) -> Iterator[str]:
+    """One subscription, cut at each start of a process."""
+    live = [item for item in outputs if item.incarnation]
+    for incarnation, part in groupby(live, key=lambda item: item.incarnation):
+        yield from _check_process(story, incarnation, list(part))
+
+
+def _check_process(story: _Story, incarnation: int, outputs: list[Seen]) -> Iterator[str]:
+    first, end = story.of(incarnation)
+    places = {(phase, at) for phase in PHASES for at in range(first, end + 1)}
+    low = first
+    for index, item in enumerate(outputs):
+        if item.seq:
+            low = max(low, story.until(item.seq))
+            continue
+        if item.phase not in PHASES:
+            yield f"{item.phase!r} is no phase"
+            return
+        later = (other.seq for other in outputs[index + 1 :] if other.seq)
+        high = story.until(next(later) - 1) if any(o.seq for o in outputs[index + 1 :]) else end
+        reachable = _closure(story, places, max(high, low))
+        places = {(p, at) for p, at in reachable if p == item.phase and low <= at}
+        if not places:
+            path = [other.phase or other.kind for other in outputs[max(0, index - 6) : index + 1]]
+            yield (
+                f"incarnation {incarnation} cannot be {item.phase} at seq {low}..{high}"
+                f" after {path}"
+            )
+            return
+
+
+def _closure(story: _Story, places: set[_Place], end: int) -> set[_Place]:
+    known = {place for place in places if place[1] <= end}
+    fresh = list(known)
+    while fresh:
+        for place in story.next_places(fresh.pop(), end):
+            if place not in known:
+                known.add(place)
+                fresh.append(place)
+    return known
