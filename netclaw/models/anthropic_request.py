@@ -17,8 +17,15 @@ from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMe
 from netclaw.core.settings import ModelSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition
 from netclaw.models.json_text import dump_body, is_json_object
-from netclaw.models.request_parts import WireIds, arguments_of, user_text
-from netclaw.ports.model import ModelRequest
+from netclaw.models.request_parts import (
+    Pictures,
+    WireIds,
+    arguments_of,
+    pictures_of,
+    usable_pictures,
+    user_text,
+)
+from netclaw.ports.model import ModelRequest, Picture
 
 JsonObject = dict[str, Any]
 
@@ -39,9 +46,10 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 def render_body(settings: ModelSettings, request: ModelRequest) -> bytes:
     """The JSON body of a streamed call, as UTF-8.
 
-    Two places are marked for the provider's cache: the end of what never changes (tools and
-    system prompt come first in its order), and the end of the conversation, because each round
-    of a turn sends all of it again.
+    Up to four places are marked for the provider's cache, as many as it allows: the end of what
+    never changes (tools and system prompt come first in its order), the ends of what the last turn
+    and this one began with (a long turn has more blocks than the provider looks back from a mark),
+    and the end of the conversation, because each round of a turn sends all of it again.
     """
     body: JsonObject = {
         "model": settings.model_id,
@@ -55,34 +63,39 @@ def render_body(settings: ModelSettings, request: ModelRequest) -> bytes:
         body["system"] = [{"type": "text", "text": request.system_prompt, "cache_control": CACHED}]
     elif tools:
         tools[-1]["cache_control"] = CACHED
-    messages = render_messages(request)
-    if messages:
-        messages[-1]["content"][-1]["cache_control"] = CACHED
-    body["messages"] = messages
+    body["messages"] = render_messages(settings, request)
     return dump_body(body)
 
 
-def render_messages(request: ModelRequest) -> list[JsonObject]:
+def render_messages(settings: ModelSettings, request: ModelRequest) -> list[JsonObject]:
     """The conversation as messages of content blocks, roles taking turns, a person's first."""
     wire_ids = WireIds(_CALL_ID)
+    pictures = usable_pictures(settings, request)
     merged: list[JsonObject] = []
-    for message in request.messages:
-        role, blocks = _blocks(message, wire_ids)
-        if not blocks:
-            continue
-        if not merged and role == "assistant":
-            merged.append({"role": "user", "content": [_text(BEGINNING)]})
-        if merged and merged[-1]["role"] == role:
-            merged[-1]["content"].extend(blocks)
-        else:
-            merged.append({"role": role, "content": blocks})
+    for count, message in enumerate(request.messages, start=1):
+        role, blocks = _blocks(message, wire_ids, pictures)
+        if blocks:
+            _add(merged, role, blocks)
+        if merged and (count in request.stable_ends or count == len(request.messages)):
+            merged[-1]["content"][-1]["cache_control"] = CACHED
     for message_object in merged:
         # Stable: only results move, and only in front of what a person said meanwhile.
         message_object["content"].sort(key=_is_behind_results)
     return merged
 
 
-def _blocks(message: Message, wire_ids: WireIds) -> tuple[str, list[JsonObject]]:
+def _add(merged: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
+    if not merged and role == "assistant":
+        merged.append({"role": "user", "content": [_text(BEGINNING)]})
+    if merged and merged[-1]["role"] == role:
+        merged[-1]["content"].extend(blocks)
+    else:
+        merged.append({"role": role, "content": blocks})
+
+
+def _blocks(
+    message: Message, wire_ids: WireIds, pictures: Pictures
+) -> tuple[str, list[JsonObject]]:
     """The role under which the dialect tells a message, and its content."""
     match message:
         case AssistantMessage():
@@ -91,14 +104,20 @@ def _blocks(message: Message, wire_ids: WireIds) -> tuple[str, list[JsonObject]]
         case ToolMessage():
             return "user", [_tool_result(message, wire_ids)]
         case UserMessage():
-            text = user_text(message)
+            text = user_text(message, pictures)
+            shown = [_picture(item) for item in pictures_of(message, pictures)]
         case _:
-            text = message.text
-    return "user", [_text(text if text.strip() else BLANK)]
+            text, shown = message.text, []
+    return "user", [*shown, _text(text if text.strip() else BLANK)]
 
 
 def _text(text: str) -> JsonObject:
     return {"type": "text", "text": text}
+
+
+def _picture(picture: Picture) -> JsonObject:
+    source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
+    return {"type": "image", "source": source}
 
 
 def _tool_use(call: ToolCall, wire_ids: WireIds) -> JsonObject:

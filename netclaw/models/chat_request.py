@@ -16,8 +16,15 @@ from netclaw.core.messages import (
 from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.core.tool_call import ToolDefinition
 from netclaw.models.json_text import dump_body
-from netclaw.models.request_parts import WireIds, arguments_of, user_text
-from netclaw.ports.model import ModelRequest
+from netclaw.models.request_parts import (
+    Pictures,
+    WireIds,
+    arguments_of,
+    pictures_of,
+    usable_pictures,
+    user_text,
+)
+from netclaw.ports.model import ModelRequest, Picture
 
 JsonObject = dict[str, Any]
 
@@ -26,7 +33,7 @@ def render_body(settings: ModelSettings, request: ModelRequest) -> bytes:
     """The JSON body of a streamed call, as UTF-8."""
     body: JsonObject = {
         "model": settings.model_id,
-        "messages": render_messages(request),
+        "messages": render_messages(settings, request),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -40,20 +47,21 @@ def render_body(settings: ModelSettings, request: ModelRequest) -> bytes:
     return dump_body(body)
 
 
-def render_messages(request: ModelRequest) -> list[JsonObject]:
+def render_messages(settings: ModelSettings, request: ModelRequest) -> list[JsonObject]:
     """The conversation as chat messages, the system prompt first."""
     wire_ids = WireIds()
+    pictures = usable_pictures(settings, request)
     rendered: list[JsonObject] = []
     if request.system_prompt:
         rendered.append({"role": "system", "content": request.system_prompt})
-    rendered.extend(_message(message, wire_ids) for message in request.messages)
+    rendered.extend(_message(message, wire_ids, pictures) for message in request.messages)
     return rendered
 
 
-def _message(message: Message, wire_ids: WireIds) -> JsonObject:
+def _message(message: Message, wire_ids: WireIds, pictures: Pictures) -> JsonObject:
     match message:
         case UserMessage():
-            return {"role": "user", "content": user_text(message)}
+            return {"role": "user", "content": _content(message, pictures)}
         case AssistantMessage():
             return _assistant(message, wire_ids)
         case ToolMessage():
@@ -61,6 +69,18 @@ def _message(message: Message, wire_ids: WireIds) -> JsonObject:
             return {"role": "tool", "tool_call_id": wire_id, "content": message.text}
         case NoteMessage():
             return {"role": "user", "content": message.text}
+
+
+def _content(message: UserMessage, pictures: Pictures) -> str | list[JsonObject]:
+    """The text alone where that is all: some servers know no other form."""
+    text = user_text(message, pictures)
+    shown = [_picture(item) for item in pictures_of(message, pictures)]
+    return [{"type": "text", "text": text}, *shown] if shown else text
+
+
+def _picture(picture: Picture) -> JsonObject:
+    url = f"data:{picture.media_type};base64,{picture.base64}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _assistant(message: AssistantMessage, wire_ids: WireIds) -> JsonObject:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from netclaw.core.context import modality
 from netclaw.core.ids import CallId
-from netclaw.core.messages import MediaRef, UserMessage
+from netclaw.core.messages import UserMessage
+from netclaw.core.settings import ModelSettings
 from netclaw.core.tool_call import ToolCall
+from netclaw.ports.model import ModelRequest, Picture
 
 EMPTY_ARGUMENTS = "{}"
+
+Pictures = Mapping[str, Picture]
+"""By upload id."""
 
 
 class WireIds:
@@ -47,12 +54,17 @@ def arguments_of(call: ToolCall) -> str:
     return call.arguments if call.argument_fault is None else EMPTY_ARGUMENTS
 
 
-def user_text(message: UserMessage) -> str:
-    """What a person said, and a line for each attachment."""
-    if not message.media:
-        return message.text
-    return "\n".join((message.text, *map(_media_line, message.media)))
+def usable_pictures(settings: ModelSettings, request: ModelRequest) -> Pictures:
+    """The pictures that this model may be shown: none where it takes no images (decision 16)."""
+    return request.pictures if modality.IMAGE in settings.input_modalities else {}
 
 
-def _media_line(media: MediaRef) -> str:
-    return f"[attachment: {media.name}, {media.media_type}, {media.size_bytes} bytes]"
+def pictures_of(message: UserMessage, pictures: Pictures) -> list[Picture]:
+    """The pictures among what a person sent, in their order."""
+    return [pictures[media.upload_id] for media in message.media if media.upload_id in pictures]
+
+
+def user_text(message: UserMessage, pictures: Pictures) -> str:
+    """What a person said, and a line for each attachment; it says which of them are not shown."""
+    lines = (modality.line(media, is_shown=media.upload_id in pictures) for media in message.media)
+    return "\n".join((message.text, *lines))

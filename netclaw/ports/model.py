@@ -8,7 +8,7 @@ take to open.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,17 +26,29 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The content of an attachment that a model can look at."""
+
+    media_type: str
+    base64: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One model call: the static layers, the conversation, the tools that may be called.
 
     `max_output_tokens` overrides the model's own setting. Thinking in `messages` is never shown
-    back to the model.
+    back to the model. `stable_ends` counts leading messages that other calls begin with too: good
+    places for a provider to keep what it has read. `pictures` are by upload id; a model that takes
+    none, or a picture that is not there, gets the line that names the attachment.
     """
 
     messages: tuple[Message, ...]
     system_prompt: str = ""
     tools: tuple[ToolDefinition, ...] = ()
     max_output_tokens: int | None = None
+    stable_ends: tuple[int, ...] = ()
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

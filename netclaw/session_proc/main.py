@@ -14,6 +14,7 @@ from collections import deque
 from netclaw.core.errors import ErrorCode
 from netclaw.core.exit_codes import ExitCode
 from netclaw.observe.redact import Redactor
+from netclaw.ports.memory import MemoryPort
 from netclaw.ports.spawner import Bootstrap
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
@@ -21,7 +22,7 @@ from netclaw.session_proc.process_setup import set_up_process
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
 from netclaw.session_proc.stream import HostStream, StreamLostError, StreamRefusedError
-from netclaw.session_proc.tool_setup import make_tools
+from netclaw.session_proc.tool_setup import make_git_inspection, make_tools
 from netclaw.session_proc.warm_up import warm
 from netclaw.wire.v1.session_host_pb2 import Failing, ToHost, ToSession, Welcome
 
@@ -46,7 +47,9 @@ def run_session(bootstrap: Bootstrap) -> int:
         return int(ExitCode.MEMORY)
 
 
-async def serve(bootstrap: Bootstrap, *, tools: ToolRunner | None = None) -> ExitCode:
+async def serve(
+    bootstrap: Bootstrap, *, tools: ToolRunner | None = None, memory: MemoryPort | None = None
+) -> ExitCode:
     """Dial home, be the session, say goodbye; returns why it ended."""
     ending = Ending()
     asyncio.get_running_loop().set_exception_handler(ending.handle_loop_exception)
@@ -56,7 +59,7 @@ async def serve(bootstrap: Bootstrap, *, tools: ToolRunner | None = None) -> Exi
     except StreamLostError as fault:
         return _code_of(fault)
     life = _Life(stream, ending, SessionLog(bootstrap.log_path), make_redactor(welcome))
-    ending.watch(asyncio.create_task(life.begin(welcome, tools), name="begin"))
+    ending.watch(asyncio.create_task(life.begin(welcome, tools, memory), name="begin"))
     return await life.end()
 
 
@@ -80,12 +83,16 @@ class _Life:
         for task in (self._writer, self._reader):
             task.add_done_callback(self._on_stream_done)
 
-    async def begin(self, welcome: Welcome, tools: ToolRunner | None) -> None:
+    async def begin(
+        self, welcome: Welcome, tools: ToolRunner | None, memory: MemoryPort | None
+    ) -> None:
         """Build the session and let it begin; pings are answered meanwhile."""
         session = await build_session(
             welcome,
             sink=self._stream,
             tools=tools or make_tools(welcome),
+            git=None if tools else make_git_inspection(welcome),
+            memory=memory,
             redact=self._redact,
             ending=self._ending,
             log=self._log,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken
@@ -24,16 +25,13 @@ from netclaw.core.session.effects import (
     RunTool,
     StartTimer,
 )
-from netclaw.core.session.request import build_messages
 from netclaw.core.session.state import Runtime, SessionState
-from netclaw.core.settings import SessionSettings
-from netclaw.ports.model import ModelRequest
-from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.frames import HostFault
+from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.sidecars import Sidecars
-from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.turn_driver import TurnDriver
 
@@ -44,9 +42,7 @@ class Performer:
     def __init__(
         self,
         *,
-        settings: SessionSettings,
-        tools: ToolRunner,
-        prompt: SystemPrompt,
+        requests: ModelRequests,
         driver: TurnDriver,
         sidecars: Sidecars,
         launcher: ToolLauncher,
@@ -55,9 +51,7 @@ class Performer:
         ending: Ending,
         log: Callable[[str, str], None],
     ) -> None:
-        self._settings = settings
-        self._tools = tools
-        self._prompt = prompt
+        self._requests = requests
         self._driver = driver
         self._sidecars = sidecars
         self._launcher = launcher
@@ -107,14 +101,7 @@ class Performer:
 
     def _call_model(self, effect: CallModel, state: SessionState, runtime: Runtime) -> None:
         turn = state.turn
-        tools = (
-            self._tools.definitions(turn.authority, self._settings.tools)
-            if turn is not None
-            else ()
-        )
-        request = ModelRequest(
-            messages=build_messages(state, runtime),
-            system_prompt=self._prompt.for_turn(effect.turn_id),
-            tools=tools,
-        )
-        self._driver.start(effect.token, effect.turn_id, effect.round, request)
+        if turn is None:
+            raise HostFault("a model call was begun outside a turn")
+        make = partial(self._requests.make, turn, state, runtime)
+        self._driver.start(effect.token, effect.turn_id, effect.round, make)

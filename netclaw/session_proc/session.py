@@ -34,6 +34,7 @@ from netclaw.session_proc.frames import FrameSink
 from netclaw.session_proc.ids import new_id
 from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
+from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.no_memory import NoMemory
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.performer import Performer
@@ -43,11 +44,11 @@ from netclaw.session_proc.session_log import SessionLog
 from netclaw.session_proc.sidecar_models import SidecarModels
 from netclaw.session_proc.sidecars import Sidecars
 from netclaw.session_proc.snapshots import Snapshots
-from netclaw.session_proc.system_prompt import SystemPrompt
 from netclaw.session_proc.tool_context import ToolContexts
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.tool_trees import AnnouncedTrees
 from netclaw.session_proc.turn_driver import TurnDriver
+from netclaw.tools.git_inspection import GitInspection
 from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
 
@@ -146,6 +147,7 @@ async def build_session(
     ending: Ending,
     log: SessionLog,
     memory: MemoryPort | None = None,
+    git: GitInspection | None = None,
 ) -> Session:
     """Recover the state and put the parts together; nothing runs before `begin`."""
     settings = decode_settings(welcome.settings)
@@ -199,9 +201,15 @@ async def build_session(
     )
     actor.attach(
         Performer(
-            settings=settings,
-            tools=tools,
-            prompt=SystemPrompt(storage),
+            requests=ModelRequests(
+                session_id=SessionId(welcome.session_id),
+                storage=storage,
+                settings=settings,
+                tools=tools,
+                git=git,
+                trees=trees,
+                ending=ending,
+            ),
             driver=driver,
             sidecars=Sidecars(
                 models=SidecarModels(

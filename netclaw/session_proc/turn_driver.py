@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from netclaw.core.context.token_estimate import RequestSize, measure
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, TurnId
+from netclaw.core.session import sentences
 from netclaw.core.session.commands import FailRound, FinishReason, FinishRound, SessionCommand
-from netclaw.core.session.outputs import Output, OutputFilter
+from netclaw.core.session.outputs import Output, OutputFilter, RetryOutput
 from netclaw.core.session.outputs import TextDelta as TextDeltaOutput
 from netclaw.core.settings import SessionTuning, TurnTimeouts
 from netclaw.ports import model as port
@@ -34,6 +35,8 @@ NO_MODEL = (
 
 _CUT = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
+RequestMaker = Callable[[], Awaitable[ModelRequest]]
+
 Poster = Callable[[SessionCommand, Callable[[], TextDeltaOutput | None] | None], None]
 """Posts a command, with the streamed text that goes out beside its record."""
 
@@ -43,11 +46,13 @@ class _Call:
     """One model call in flight."""
 
     token: DispatchToken
+    turn_id: TurnId
     gate: DeltaGate
-    watch: CallWatch
-    has_tools: bool
-    size: RequestSize
+    has_tools: bool = False
+    size: RequestSize = field(default_factory=RequestSize)
     task: asyncio.Task[None] | None = None
+    watch: CallWatch | None = None
+    """The watchdogs of the attempt in flight."""
     is_streaming: bool = False
     is_reported: bool = False
 
@@ -77,9 +82,9 @@ class TurnDriver:
         self._interest = OutputFilter(0)
 
     def start(
-        self, token: DispatchToken, turn_id: TurnId, round_index: int, request: ModelRequest
+        self, token: DispatchToken, turn_id: TurnId, round_index: int, make: RequestMaker
     ) -> None:
-        """Begin a model call."""
+        """Begin a model call; its request is made inside the call and cancelled with it."""
         gate = DeltaGate(
             turn_id=turn_id,
             round_index=round_index,
@@ -88,15 +93,13 @@ class TurnDriver:
             emit=self._emit,
             ask=lambda: self._ask_release(token),
         )
-        watch = CallWatch(self._timeouts, on_expired=lambda: self._expire(token))
-        size = measure(request.messages, system_prompt=request.system_prompt, tools=request.tools)
-        call = _Call(token=token, gate=gate, watch=watch, has_tools=bool(request.tools), size=size)
+        call = _Call(token=token, turn_id=turn_id, gate=gate)
         # A call that was answered stays until the next one: its deltas may still be released.
         self._calls = {token: call} | {
             other.token: other for other in self._calls.values() if not other.is_reported
         }
         call.task = self._ending.watch(
-            asyncio.create_task(self._run(call, request), name=f"model call {token}")
+            asyncio.create_task(self._run(call, make), name=f"model call {token}")
         )
 
     def cancel(self, token: DispatchToken) -> None:
@@ -121,49 +124,65 @@ class TurnDriver:
             call.gate.change_interest(interest)
 
     def _leave(self, call: _Call) -> None:
-        call.watch.stop()
+        _stop_watch(call)
         call.gate.close()
 
-    def _expire(self, token: DispatchToken) -> None:
-        call = self._calls.get(token)
-        if call is not None and call.task is not None:
-            call.task.cancel()
-
-    async def _run(self, call: _Call, request: ModelRequest) -> None:
+    async def _run(self, call: _Call, make: RequestMaker) -> None:
+        request = await make()
+        call.has_tools = bool(request.tools)
+        call.size = measure(
+            request.messages, system_prompt=request.system_prompt, tools=request.tools
+        )
         try:
             await self._ask_models(call, request)
         except ModelCallError as error:
             self._report_failure(call, error)
-        except asyncio.CancelledError:
-            expired = call.watch.expired
-            if expired is None or call.is_reported:
-                raise
-            self._report_failure(call, ModelCallError(ErrorCategory.TIMEOUT, expired.sentence))
         finally:
-            call.watch.stop()
+            _stop_watch(call)
 
     async def _ask_models(self, call: _Call, request: ModelRequest) -> None:
         """Ask the main model, then the fallback while nothing has been streamed."""
-        failure = ModelCallError(ErrorCategory.PROVIDER_FAILURE, NO_MODEL)
-        for client in self._clients():
+        failures: list[ModelCallError] = []
+        clients = self._clients()
+        for position, client in enumerate(clients, start=1):
             try:
-                async with aclosing(client.stream(request)) as items:
-                    async for item in items:
-                        self._take(call, item)
+                await self._ask(call, client, request)
             except ModelCallError as error:
                 if call.is_reported:
                     # The answer was whole; what broke is the connection after it.
                     return
-                failure = error
+                failures.append(error)
                 if call.is_streaming or not error.is_retryable_elsewhere:
                     break
-                _log.warning("a model failed, the next one is asked: %s", error.detail)
+                if position < len(clients):
+                    _log.warning("a model failed, the next one is asked: %s", error.detail)
+                    self._tell(call, sentences.asking_fallback(error.sentence), 0.0)
             else:
                 return
-        raise failure
+        raise _whole_failure(failures)
 
-    def _take(self, call: _Call, item: StreamItem) -> None:
-        call.watch.saw(item)
+    async def _ask(self, call: _Call, client: ModelClient, request: ModelRequest) -> None:
+        """One model, under watchdogs of its own: what another one took is not counted to it."""
+        expiry = asyncio.timeout(None)
+        watch = CallWatch(self._timeouts, on_expired=lambda: expiry.reschedule(0))
+        call.watch = watch
+        try:
+            async with expiry, aclosing(client.stream(request)) as items:
+                async for item in items:
+                    self._take(call, watch, item)
+        except TimeoutError:
+            sentence = watch.expired.sentence if watch.expired else ""
+            raise ModelCallError(
+                ErrorCategory.TIMEOUT, sentence, is_before_first_chunk=not call.is_streaming
+            ) from None
+        finally:
+            watch.stop()
+
+    def _tell(self, call: _Call, sentence: str, wait_s: float) -> None:
+        self._emit([RetryOutput(turn_id=call.turn_id, sentence=sentence, wait_s=wait_s)])
+
+    def _take(self, call: _Call, watch: CallWatch, item: StreamItem) -> None:
+        watch.saw(item)
         match item:
             case port.TextDelta():
                 call.is_streaming = True
@@ -181,6 +200,7 @@ class TurnDriver:
                     item.category.value,
                     item.wait_s,
                 )
+                self._tell(call, sentences.retrying(item.sentence, item.wait_s), item.wait_s)
             case port.Finished():
                 self._report(call, item)
             case port.Keepalive():
@@ -188,7 +208,7 @@ class TurnDriver:
 
     def _report(self, call: _Call, finished: port.Finished) -> None:
         call.is_reported = True
-        call.watch.stop()
+        _stop_watch(call)
         if finished.finish in _CUT:
             # Nothing of a reply that was cut may still leave (decision 25).
             call.gate.close()
@@ -227,3 +247,24 @@ class TurnDriver:
             ),
             None,
         )
+
+
+def _stop_watch(call: _Call) -> None:
+    if call.watch is not None:
+        call.watch.stop()
+
+
+def _whole_failure(failures: Sequence[ModelCallError]) -> ModelCallError:
+    """What the turn is told: the one failure, or that of the main model and of the last one."""
+    if not failures:
+        return ModelCallError(ErrorCategory.PROVIDER_FAILURE, NO_MODEL)
+    first, last = failures[0], failures[-1]
+    if first is last:
+        return last
+    return ModelCallError(
+        last.category,
+        sentences.fallback_failed(first.sentence, last.sentence),
+        detail=f"{first.detail}; then {last.detail}",
+        is_before_first_chunk=last.is_before_first_chunk,
+        is_context_overflow=last.is_context_overflow,
+    )

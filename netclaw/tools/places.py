@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from netclaw.core.authority import Audience
 from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
+from netclaw.core.settings import SessionStorage
 from netclaw.core.tool_call import FileOperation
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.faults import Remediation, ToolFault
@@ -131,18 +132,26 @@ def ensure_own(root: Root) -> None:
 
 
 def project_directory(context: ToolContext) -> Root | None:
+    """The declared project directory of a call's session, if it is usable."""
+    return usable_project(
+        context.working_directory,
+        audience=context.authority.requester.audience,
+        storage=context.storage,
+        umask=context.settings.umask,
+    )
+
+
+def usable_project(
+    declared: str, *, audience: Audience, storage: SessionStorage, umask: int
+) -> Root | None:
     """The declared project directory, if it is usable and the audience may have one.
 
     An absent or unusable base is not an error: the session directory takes its place (glossary
     "relative base availability").
     """
-    declared = context.working_directory
-    if context.authority.requester.audience is not Audience.PERSONAL or not declared.startswith(
-        "/"
-    ):
+    if audience is not Audience.PERSONAL or not declared.startswith("/"):
         return None
     real = os.path.realpath(declared)
-    storage = context.storage
     home = os.path.realpath(storage.home)
     own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
     if not os.path.isdir(real) or (is_below(real, home) and not is_below_any(real, own)):
@@ -152,8 +161,5 @@ def project_directory(context: ToolContext) -> Root | None:
         real, user_home=user_home, protected=(home, *protected_paths(home))
     )
     return Root(
-        announced=os.path.normpath(declared),
-        real=real,
-        is_writable=is_writable,
-        umask=context.settings.umask,
+        announced=os.path.normpath(declared), real=real, is_writable=is_writable, umask=umask
     )

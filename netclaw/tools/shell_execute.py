@@ -22,12 +22,11 @@ from netclaw.tools.faults import Remediation, ToolFault
 from netclaw.tools.git_worktree import common_directory
 from netclaw.tools.places import Places, ensure_own, places_for, project_directory
 from netclaw.tools.schema import Arguments, Field, Kind
+from netclaw.tools.shell_program import shell_program
 from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
 
 MAX_COMMAND_BYTES = 100_000
 """The kernel takes at most 128 KiB in one argument."""
-
-_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 
 
 class ShellExecute:
@@ -81,7 +80,7 @@ class ShellExecute:
         places = places_for(context)
         cwd = working_directory(arguments.text("working_directory"), places)
         request = ShellRequest(
-            argv=(_shell(), "--norc", "--noprofile", "-c", command),
+            argv=(shell_program(), "--norc", "--noprofile", "-c", command),
             cwd=cwd,
             environment=_environment(context),
             profile=_profile(context, places),
@@ -112,10 +111,6 @@ class ShellExecute:
             if is_announced and is_gone:
                 await trees.closed(call_id)
         return outcome
-
-
-def _shell() -> str:
-    return next((path for path in _SHELLS if os.access(path, os.X_OK)), _SHELLS[0])
 
 
 def judged_command(command: str) -> str:

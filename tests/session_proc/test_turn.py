@@ -39,7 +39,7 @@ async def test_a_message_is_answered(host: ScriptedHost, start: Start, model: Fa
     assert list(host.seen.of_type("turn_completed")[0].input_ids) == [input_id]
     assert host.journal.names()[-2:] == ["TurnStarted", "TurnRecorded"]
     sent = model.requests[0].messages
-    assert [message["role"] for message in sent] == ["system", "user"]
+    assert [message["role"] for message in sent] == ["system", "user", "user"]
 
 
 @pytest.mark.requirement("session_proc.one-frame-end")

@@ -1,0 +1,158 @@
+"""Puts together what a model is asked: prompt, the turn's block, history, tools, pictures.
+
+Prompt and block are made at the first model call of a turn in this process and kept to its end, so
+that each request of the turn begins with the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from netclaw.core.authority import Audience
+from netclaw.core.context.git_facts import GitFacts
+from netclaw.core.context.turn_block import (
+    JobLine,
+    LocalTime,
+    TurnFacts,
+    render_turn_block,
+)
+from netclaw.core.context.working_context import WorkingContext
+from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.session.events import SessionKind
+from netclaw.core.session.job_events import JobState
+from netclaw.core.session.request import build_conversation
+from netclaw.core.session.state import OpenTurn, Runtime, SessionState
+from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.ports.model import ModelRequest
+from netclaw.ports.tool import ToolRunner, ToolTrees
+from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.pictures import Pictures
+from netclaw.session_proc.system_prompt import SystemPrompt
+from netclaw.tools.git_inspection import BUDGET_S, GitInspection
+from netclaw.tools.places import Root, usable_project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layers:
+    """What stays the same in all model calls of a turn."""
+
+    turn_id: TurnId
+    prompt: str
+    block: str
+
+
+class ModelRequests:
+    """Makes the requests of one session."""
+
+    def __init__(
+        self,
+        *,
+        session_id: SessionId,
+        storage: SessionStorage,
+        settings: SessionSettings,
+        tools: ToolRunner,
+        git: GitInspection | None,
+        trees: ToolTrees,
+        ending: Ending,
+    ) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._tools = tools
+        self._git = git
+        self._trees = trees
+        self._ending = ending
+        self._prompt = SystemPrompt(storage, session_id)
+        self._pictures = Pictures(storage, settings)
+        self._layers: _Layers | None = None
+
+    async def make(self, turn: OpenTurn, state: SessionState, runtime: Runtime) -> ModelRequest:
+        """The request of the next model call of this turn.
+
+        Waits for nothing but the Git facts of a project, at most their budget, and for pictures
+        that were not read yet.
+        """
+        layers = self._layers
+        if layers is None or layers.turn_id != turn.turn_id:
+            layers = self._layers = await self._render(turn, state)
+        conversation = build_conversation(state, runtime, turn_block=layers.block)
+        return ModelRequest(
+            messages=conversation.messages,
+            system_prompt=layers.prompt,
+            tools=self._tools.definitions(turn.authority, self._settings.tools),
+            stable_ends=conversation.stable_ends,
+            pictures=await self._pictures.of(conversation.messages),
+        )
+
+    async def _render(self, turn: OpenTurn, state: SessionState) -> _Layers:
+        audience = turn.authority.requester.audience
+        project = usable_project(
+            turn.working.directory,
+            audience=audience,
+            storage=self._storage,
+            umask=self._settings.tools.umask,
+        )
+        prompt = self._prompt.for_turn(turn.turn_id, audience=audience, project=project)
+        git = await self._look_at(project, turn.turn_id, audience)
+        working = WorkingContext(
+            directory=project.announced if project is not None else "",
+            recent_files=turn.working.recent_files,
+        )
+        facts = TurnFacts(
+            audience=audience,
+            time=local_time(turn.started_at),
+            working=working,
+            git=git,
+            jobs=_jobs(state),
+        )
+        # A child run is told no time and no working context of its parent's (S0 subagents).
+        block = "" if state.kind is SessionKind.CHILD else render_turn_block(facts)
+        return _Layers(turn_id=turn.turn_id, prompt=prompt, block=block)
+
+    async def _look_at(
+        self, project: Root | None, turn_id: TurnId, audience: Audience
+    ) -> GitFacts | None:
+        """Git facts if they come in time; a late answer is dropped with the list it is put in."""
+        git = self._git
+        if project is None or git is None or audience is Audience.PUBLIC:
+            return None
+        found: list[GitFacts | None] = []
+
+        async def look() -> None:
+            facts = await git.inspect(
+                project,
+                name=CallId(f"git-{turn_id}"),
+                storage=self._storage,
+                settings=self._settings.tools,
+                trees=self._trees,
+            )
+            found.append(facts)
+
+        task = self._ending.watch(asyncio.create_task(look(), name=f"git facts of {turn_id}"))
+        try:
+            await asyncio.wait((task,), timeout=BUDGET_S)
+        finally:
+            # Its tree is killed meanwhile; the model call does not wait for that.
+            task.cancel()
+        return found[0] if found else None
+
+
+def local_time(at_ms: int) -> LocalTime:
+    """A moment as this host's clocks tell it."""
+    local = time.localtime(at_ms / 1000)
+    return LocalTime(at_ms=at_ms, offset_s=local.tm_gmtoff, zone=local.tm_zone)
+
+
+def _jobs(state: SessionState) -> tuple[JobLine, ...]:
+    """The jobs that run, and those that a stop of the process ended (decision 17)."""
+    return tuple(
+        JobLine(
+            job_id=job.job_id,
+            state=job.state.value,
+            command=job.started.command,
+            log_path=job.started.log_path,
+        )
+        for job in state.jobs
+        if job.state.is_live or job.state is JobState.REAPED
+    )
