@@ -14,12 +14,17 @@ from dataclasses import dataclass
 from netclaw.core.ids import RunId, SessionId
 from netclaw.core.settings import SessionStorage
 
+LAYOUT = 1
+"""The layout of the envelopes that this program makes."""
+UNVERSIONED = 0
+"""The layout of sessions that are older than layouts: their paths are as they always were."""
 TEMP_BASE = "/tmp/netclaw"  # noqa: S108 - a name only; whoever uses it checks owner and links
 READABLE_LENGTH = 40
 HASH_LENGTH = 12
 CHILD_HASH_LENGTH = 8
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_UNSAFE_ONCE = re.compile(r"[/.\s]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,14 @@ def reroot(stored_root: str, home: str) -> Rerooted:
     if current == stored_root:
         return Rerooted(root=current)
     return Rerooted(root=current, moved_from=stored_root)
+
+
+def unversioned_root(home: str, session_id: SessionId, stored_root: str) -> str:
+    """The folder of a session that is older than layouts: as stored, or named by its id alone.
+
+    It is neither moved nor renamed, and not looked for under a home that was moved (S0).
+    """
+    return stored_root or f"{sessions_dir(home)}/{_UNSAFE_ONCE.sub('_', session_id)}"
 
 
 def storage_of(home: str, root: str, uid: int, session_id: SessionId) -> SessionStorage:

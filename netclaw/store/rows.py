@@ -13,9 +13,6 @@ from netclaw.core.session.events import SessionKind
 from netclaw.ports.journal import SessionRecord
 from netclaw.store.connection import Database, Row, Value
 
-STORAGE_LAYOUT = 1
-"""Version of the folder layout inside a session's envelope, as bound to new sessions."""
-
 APPEND_SLOTS = 16
 """How many of a session's last append ids are remembered; one append is in flight at a time."""
 

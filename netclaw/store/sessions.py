@@ -6,10 +6,11 @@ from typing import cast
 
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import ResetReason, SessionCreated, SessionReset
+from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
 from netclaw.store.connection import Database
 from netclaw.store.journal import publish_events
-from netclaw.store.rows import SELECT_SESSION, STORAGE_LAYOUT, SessionRow, record_from
+from netclaw.store.rows import SELECT_SESSION, SessionRow, record_from
 from netclaw.store.scope import WriteScope
 from netclaw.wire.journal_codec import encode_event
 
@@ -59,7 +60,7 @@ def _insert(scope: WriteScope, new: NewSession) -> SessionRow:
             new.channel.value,
             new.audience.value,
             new.parent,
-            STORAGE_LAYOUT,
+            LAYOUT,
             new.storage_root,
             new.at,
             cast("int", life) + 1,

@@ -23,9 +23,11 @@ from netclaw.core.ids import SessionId, TurnId, parse_session_id
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
+from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.crashes import read_state_if_readable
+from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.memory_use import measure
 from netclaw.supervisor.router import Router
@@ -116,6 +118,7 @@ class Admin:
     async def restart_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Drain, lift a quarantine, start again."""
         slot = await self._slot(request)
+        check_layout(slot.session_id, await self._router.record(slot.session_id))
         await self._services.store.set_quarantined(slot.session_id, is_quarantined=False)
         await self._router.restart(slot, self._drain_command(AfterDrain.SESSION_RESTART))
         try:
@@ -128,6 +131,7 @@ class Admin:
     async def reset_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Begin a new life."""
         slot = await self._slot(request)
+        check_layout(slot.session_id, await self._router.record(slot.session_id))
         async with self._router.exclusive(slot):
             state = await read_state_if_readable(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
@@ -135,7 +139,7 @@ class Admin:
         return await self._row(slot)
 
     async def delete_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
-        """Remove its rows, move its files to the trash."""
+        """Remove its rows, move its files to the trash; those of other layouts stay in place."""
         slot = await self._slot(request)
         record = await self._router.record(slot.session_id)
         async with self._router.exclusive(slot):
@@ -145,8 +149,9 @@ class Admin:
             slot.hold = None
             _tell_senders(slot, state, DELETED_SENTENCE)
             slot.hub.close()
-            storage = self._services.envelopes.storage(slot.session_id, record.storage_root)
-            await asyncio.to_thread(self._discard, Path(storage.root))
+            if record.storage_layout == LAYOUT:
+                storage = self._services.envelopes.storage(slot.session_id, record)
+                await asyncio.to_thread(self._discard, Path(storage.root))
         return session_row(record, None)
 
     async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:

@@ -24,6 +24,7 @@ from netclaw.supervisor.callers import (
     check_short_text,
     parse_source,
 )
+from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.ids import new_cli_session_id, new_input_id
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.services import Services
@@ -42,6 +43,7 @@ class SessionFacts:
 
     audience: Audience
     channel: SourceKind
+    storage_layout: int
     storage_root: str
 
 
@@ -91,9 +93,10 @@ class Admissions:
         if facts is None:
             facts = await self._facts(session_id, message, caller, may_create_any=may_create_any)
         check_channel(caller, facts.channel)
+        check_layout(session_id, facts)
         media: tuple[MediaRef, ...] = ()
         if message.media:
-            storage = self._services.envelopes.storage(session_id, facts.storage_root)
+            storage = self._services.envelopes.storage(session_id, facts)
             media = await self._uploads.find(storage, message.media)
         return AdmitRequest(
             session_id=session_id,
@@ -168,7 +171,10 @@ class Admissions:
     def _remember(self, record: SessionRecord) -> SessionFacts:
         self._router.note_record(record)
         facts = SessionFacts(
-            audience=record.audience, channel=record.channel, storage_root=record.storage_root
+            audience=record.audience,
+            channel=record.channel,
+            storage_layout=record.storage_layout,
+            storage_root=record.storage_root,
         )
         self._known[record.session_id] = facts
         if len(self._known) > KNOWN_SESSIONS:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from netclaw.config.home import make_private_folder
 from netclaw.config.loaded import LoadedConfig
 from netclaw.config.reload import config_changes
 from netclaw.core.errors import (
@@ -241,6 +242,7 @@ class Supervisor:
 
     async def _watch_configuration(self) -> None:
         """An edit of netclaw.json takes effect by itself (S0 "Recovery and restart")."""
+        make_private_folder(self._parts.guard.home.config_dir)  # to see the first file made in it
         async for _ in config_changes(self._parts.guard.home, self._is_watching_over):
             self.wish(Wish.RELOAD)
 

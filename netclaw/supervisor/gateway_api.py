@@ -120,7 +120,7 @@ class Gateway(GatewayReads):
         session_id = parse_session_id(first.session_id)
         facts = await self._admissions.facts(session_id)
         check_channel(caller, facts.channel)
-        storage = self._services.envelopes.storage(session_id, facts.storage_root)
+        storage = self._services.envelopes.storage(session_id, facts)
         media = await self._uploads.receive(storage, first, stream)
         return pb.UploadResponse(media=media_to_proto(media))
 

@@ -69,7 +69,7 @@ class GatewayReads:
         """One session with its storage and open work."""
         record = await self._visible(request.session_id, caller)
         state = await read_state_if_readable(self._services.store, record.session_id)
-        storage = self._services.envelopes.storage(record.session_id, record.storage_root)
+        storage = self._services.envelopes.shown(record.session_id, record)
         window = self._window()
         return pb.SessionDetail(
             row=session_row(record, self._router.find(record.session_id), context_window=window),

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 
 from netclaw.core.errors import NotFoundError
 from netclaw.core.ids import SessionId
+from netclaw.core.storage_layout import LAYOUT
 from netclaw.observe.context import about
 from netclaw.ports.journal import Commit, SessionRecord
 from netclaw.supervisor.keeper import Keeper
@@ -108,9 +109,11 @@ class Router:
             slot.live.close_stream()
 
     def note_record(self, record: SessionRecord) -> None:
-        """Remember a quarantine that the database knows of."""
+        """Remember what the database knows that keeps a session from being started."""
         if record.is_quarantined:
             self.slot(record.session_id).hold = Hold.QUARANTINE
+        elif record.storage_layout > LAYOUT:
+            self.slot(record.session_id).hold = Hold.NEWER_LAYOUT
 
     def wake(self, session_id: SessionId, *, urgency: Urgency = Urgency.WORK) -> Slot:
         """Something durable waits for this session: let it run as soon as it may."""

@@ -51,6 +51,8 @@ class Hold(StrEnum):
     """Crashed too often (decision 5)."""
     START_KILLS_DAEMON = "start-kills-daemon"
     """Its start was in progress at two deaths of the supervisor in a row."""
+    NEWER_LAYOUT = "newer-layout"
+    """A newer program made its folders; this one leaves them alone."""
 
 
 HOLD_NOTICE = {
@@ -61,6 +63,9 @@ HOLD_NOTICE = {
     Hold.START_KILLS_DAEMON: (
         "This session is held, because the daemon died twice while starting it. Your message is"
         " kept and will run after `netclaw sessions restart`."
+    ),
+    Hold.NEWER_LAYOUT: (
+        "This session was made by a newer netclaw. Your message is kept and will run there."
     ),
 }
 

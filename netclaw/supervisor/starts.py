@@ -9,6 +9,7 @@ import os
 from netclaw.core.errors import NotFoundError, QuarantinedError
 from netclaw.core.ids import SessionId
 from netclaw.core.settings import SessionStorage
+from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import StartPoint
 from netclaw.ports.spawner import Bootstrap
 from netclaw.supervisor.live_session import LiveSession
@@ -88,7 +89,10 @@ class Starter:
         if record.is_quarantined:
             slot.hold = Hold.QUARANTINE
             raise QuarantinedError(f"The session {slot.session_id} is quarantined.")
-        return self._services.envelopes.storage(slot.session_id, record.storage_root)
+        if record.storage_layout > LAYOUT:
+            slot.hold = Hold.NEWER_LAYOUT
+            raise QuarantinedError(f"The session {slot.session_id} is of a newer netclaw.")
+        return self._services.envelopes.storage(slot.session_id, record)
 
     def _bootstrap(self, session_id: SessionId, token: str, storage: SessionStorage) -> Bootstrap:
         return Bootstrap(
@@ -102,7 +106,7 @@ class Starter:
 
     def _welcome(self, slot: Slot, point: StartPoint) -> Welcome:
         settings = self._services.settings.current
-        storage = self._services.envelopes.storage(slot.session_id, point.record.storage_root)
+        storage = self._services.envelopes.storage(slot.session_id, point.record)
         welcome = Welcome(
             session_id=slot.session_id,
             incarnation=point.incarnation,

@@ -15,6 +15,7 @@ from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_pending, check_resend
 from netclaw.core.settings import DaemonSettings
+from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
@@ -91,6 +92,7 @@ class MemorySession:
     starts_held: int = 0
     crash_times: tuple[int, ...] = ()
     context_tokens: int = 0
+    storage_layout: int = LAYOUT
 
     def copy(self) -> MemorySession:
         """A session to work on."""
@@ -129,7 +131,7 @@ class MemorySession:
             state_version=0,
             created_at=self.new.at,
             last_activity_at=self.last_activity_at,
-            storage_layout=1,
+            storage_layout=self.storage_layout,
             storage_root=self.new.storage_root,
             is_quarantined=self.is_quarantined,
             context_tokens=self.context_tokens,

@@ -124,3 +124,18 @@ async def test_files_of_clients_and_a_write_that_changes_nothing_are_no_edit(
     # The last edit is noticed after all that came before it.
     after = await world.peer.wait_status(lambda status: bool(status.config_problem))
     assert after.generation == before.generation
+
+
+@pytest.mark.requirement("restart.watch-forms")
+async def test_the_first_configuration_of_a_home_is_noticed_when_it_is_made() -> None:
+    async with World() as world:
+        path = world.home / "config" / "netclaw.json"
+        text = path.read_text()
+        path.unlink()
+        path.parent.rmdir()
+        await world.start()
+        assert (await world.peer.status()).degraded_reason
+        path.write_text(text)
+        await world.wait_generation(2)
+        assert not (await world.peer.status()).degraded_reason
+        assert (await world.peer.turn("new", "[[reply:here]]")).text == "here"

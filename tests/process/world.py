@@ -93,6 +93,11 @@ class World:
         shutil.rmtree(self.home, ignore_errors=True)
         (self._errors_folder / f"{self.home.name}-stderr.txt").unlink(missing_ok=True)
 
+    def settle_in(self, home: Path) -> None:
+        """Go on with a home that was moved here; the daemon is down."""
+        self.home = home
+        self.peer = Peer(home)
+
     def write_config(self, config: dict[str, Any]) -> None:
         """Replace netclaw.json."""
         folder = self.home / "config"

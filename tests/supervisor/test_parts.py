@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 import stat
@@ -15,7 +14,6 @@ import pytest
 
 from netclaw.core.errors import DrainingError, InternalError, StorageFullError
 from netclaw.core.ids import SessionId
-from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.frames import FrameQueue
 from netclaw.supervisor.manifest import MANIFEST, take_manifest, write_manifest
 from netclaw.supervisor.sd_notify import ServiceManager
@@ -224,24 +222,6 @@ def test_a_manifest_is_taken_once_and_a_broken_one_is_none(tmp_path: Path) -> No
         (tmp_path / MANIFEST).write_text(broken)
         assert take_manifest(tmp_path) == ()
         assert not (tmp_path / MANIFEST).exists()
-
-
-@pytest.mark.requirement("supervisor.envelope")
-def test_a_moved_home_is_found_again_and_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.WARNING)
-    old, new = Envelopes(tmp_path / "old"), Envelopes(tmp_path / "new")
-    names = [SessionId("C1/17.1"), SessionId("C1/17.2")]
-    roots = [old.new_root(name) for name in names]
-    assert len(set(roots)) == 2
-    assert old.storage(names[0], roots[0]).root == roots[0]
-    assert caplog.records == []
-    for name, root in zip(names, roots, strict=True):
-        moved = new.storage(name, root)
-        assert moved.root == new.new_root(name)
-        assert moved.home == str(tmp_path / "new")
-    assert len(caplog.records) == 1
 
 
 @pytest.mark.requirement("supervisor.tokens")
