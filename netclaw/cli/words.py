@@ -23,6 +23,21 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2])
 
 
+def elapsed(seconds: float) -> str:
+    """Time that goes on, in whole seconds up to an hour: 7 s, 1 min 30 s."""
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes >= 60:
+        return duration(seconds)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def took(seconds: float) -> str:
+    """Time that something took: 30 ms, 0.4 s, 12 s, 1 min 30 s."""
+    if seconds < 0.1:
+        return f"{round(seconds * 1000)} ms"
+    return f"{seconds:.1f} s" if seconds < 10 else elapsed(seconds)
+
+
 def ago(at_ms: int) -> str:
     """How long ago an instant was; a dash for never."""
     if not at_ms:

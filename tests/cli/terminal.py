@@ -22,21 +22,22 @@ PATIENCE_S = 15.0
 
 
 class Terminal:
-    """`netclaw` with a terminal of 30 rows and 100 columns."""
+    """`netclaw` with a terminal of 30 rows and so many columns; `raw` is all that was written."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], *, columns: int = 100, **environment: str) -> None:
         self._master, slave = os.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "netclaw.cli.main", *words],
             stdin=slave,
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**os.environ, "TERM": "xterm-256color", **environment},
         )
         os.close(slave)
         self.shown = ""
+        self.raw = ""
 
     def __enter__(self) -> Self:
         return self
@@ -83,5 +84,36 @@ class Terminal:
             return False
         if ASKS_FOR_CURSOR in data:
             os.write(self._master, b"\x1b[1;1R")  # as a real terminal answers
-        self.shown += ESCAPES.sub("", data.decode("utf-8", "replace"))
+        text = data.decode("utf-8", "replace")
+        self.raw += text
+        self.shown += ESCAPES.sub("", text)
         return bool(data)
+
+
+MOVES = re.compile(r"\x1b\[(\d*)([A-Za-z])|(\r)|(\n)|([^\x1b])")
+
+
+def visible(raw: str) -> list[str]:
+    """What stands on a terminal after this was written: rows without trailing blanks.
+
+    Knows what `netclaw` writes outside its prompt: colours, up, erase below, return and newline.
+    """
+    rows, row, column = [""], 0, 0
+    for count, move, home, newline, char in MOVES.findall(raw):
+        if char:
+            line = rows[row].ljust(column)
+            rows[row] = line[:column] + char + line[column + 1 :]
+            column += 1
+        elif home:
+            column = 0
+        elif newline:
+            row, column = row + 1, 0
+            rows += [""] * (row + 1 - len(rows))
+        elif move == "A":
+            row = max(0, row - int(count or 1))
+        elif move == "J":
+            rows[row] = rows[row][:column]
+            del rows[row + 1 :]
+        else:
+            assert move == "m", f"an escape that is not expected here: {count}{move}"
+    return [line.rstrip() for line in rows]

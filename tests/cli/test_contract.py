@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from netclaw.cli.rows import output_row
+from netclaw.cli.output_rows import output_row
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import JournalRow, Output
 from tests.cli.runner import Cli

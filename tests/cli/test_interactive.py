@@ -30,6 +30,7 @@ def test_a_conversation(daemon: ScriptedDaemon) -> None:
         call = Output(type="tool_call", turn_id="turn1", tool_name="file_list", arguments="{}")
         result = Output(type="tool_result", turn_id="turn1", outcome="Success", text="a.txt")
         answer = said("# Found\n\nOne **file**.")(request, input_id)
+        answer[-2].context_tokens = 2000
         return [processing(), call, result, *answer, processing("ready")]
 
     daemon.script = script
@@ -47,7 +48,8 @@ def test_a_conversation(daemon: ScriptedDaemon) -> None:
         terminal.expect("ok a.txt")
         terminal.expect("Found")
         terminal.expect("One file.")
-        terminal.expect("7 in (0 %), 3 out")
+        terminal.expect("1 tool call, 7 in, 3 out")
+        terminal.expect("context 2.0k/8.0k (25 %)")
         terminal.type("\x03")
         terminal.expect("the session stays")
         terminal.type("\x04")
@@ -123,28 +125,6 @@ def test_a_conversation_without_a_daemon(home: Home) -> None:
         assert terminal.ended() == 1
         assert "[FAIL] chat: No daemon runs for this home." in terminal.shown
     assert not home.root.exists()
-
-
-@pytest.mark.requirement("cli.attach")
-def test_attach_at_a_terminal(daemon: ScriptedDaemon) -> None:
-    daemon.row("notes")
-    with Terminal(["sessions", "attach", "notes"]) as terminal:
-        wait_for_call(daemon, "Attach")
-        daemon.publish(
-            processing(),
-            *said("the answer")(SendUserMessageRequest(), "input1"),
-            Output(type="title", text="Named"),
-            Output(type="error", category="Timeout", text="too slow"),
-            Output(type="processing", phase="ready", buffered_inputs=2),
-        )
-        terminal.expect("[processing]")
-        terminal.expect("the answer")
-        terminal.expect("[turn turn1 completed]")
-        terminal.expect("[title] Named")
-        terminal.expect("[error] Timeout: too slow")
-        terminal.expect("[ready, 2 waiting]")
-        terminal.interrupt()
-        assert terminal.ended() == 0
 
 
 @pytest.mark.requirement("cli.sessions-journal")

@@ -81,50 +81,6 @@ def test_a_long_paragraph_shows_its_newest_rows(
     assert max(map(len, rows)) <= 20
 
 
-def test_a_turn_with_tools(screen: Screen, shown: list[str]) -> None:
-    call = Output(type="tool_call", tool_name="shell_execute", arguments='{"command": "ls"}')
-    screen.show(call)
-    screen.show(Output(type="tool_result", outcome="Success", text="a\nb\nc\nd\ne\nf\n"))
-    screen.show(Output(type="tool_result", outcome="ToolError", text="bad"))
-    screen.show(Output(type="file", path="/a"))
-    screen.show(Output(type="compaction", tokens_before=5, tokens_after=2))
-    screen.show(Output(type="notice", text="restarting"))
-    screen.show(Output(type="consent_request", tool_name="x"))
-    screen.show(Output(type="error", text="broken", reference="r1"))
-    screen.show(Output(type="turn_completed", outcome="stopped"))
-    screen.show(Output(type="something_new"))
-    text = plain(shown)
-    for part in (
-        '* shell_execute {"command": "ls"}',
-        "  ok a\n     b\n     c\n     d\n     ... 2 more lines\n",
-        "failed bad",
-        "[file] /a",
-        "[compaction] 5 -> 2",
-        "restarting",
-        "[consent] x",
-        "[error] broken (reference r1)",
-        "[stopped]",
-    ):
-        assert part in text
-
-
-def test_the_status_line(screen: Screen) -> None:
-    def line(*, is_connected: bool = True, unsent: int = 0) -> str:
-        return screen.status("notes", is_connected=is_connected, unsent=unsent)
-
-    assert line() == "Ready | notes | Ctrl-D leaves"
-    screen.show(Output(type="processing", phase="processing", buffered_inputs=2))
-    assert line(unsent=1) == "Working | Queued 3 | notes | Ctrl-C stops the turn"
-    usage = Output(type="usage", context_window=100)
-    screen.show(usage)
-    assert screen.usage == ""
-    usage.usage.input_tokens, usage.usage.output_tokens = 40, 1234
-    screen.show(usage)
-    screen.show(Output(type="title", text="My notes\x1b[31m"))
-    assert line(is_connected=False).startswith("Disconnected | Queued 2 | 40 in (40 %), 1,234 out")
-    assert "\x1b" not in line()
-
-
 def test_an_answer_that_begins_again(screen: Screen, shown: list[str]) -> None:
     screen.show(delta("half an answ"))
     screen.show(delta("whole", incarnation=2))

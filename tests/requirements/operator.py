@@ -23,4 +23,44 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 3 item 12",
         "A narrow terminal is shown less, never a broken line; NO_COLOR takes all colours away.",
     ),
+    Requirement(
+        "operator.status-line",
+        "issue 3 item 12",
+        "A conversation's status line says phase, elapsed time, queue, context use and cache.",
+    ),
+    Requirement(
+        "operator.view-tools",
+        "issue 3 item 12",
+        "A tool's line says what was asked, how it ended, how long it took and what it said first.",
+    ),
+    Requirement(
+        "operator.view-ends",
+        "issue 3 item 12",
+        "The end of a turn says what it took; a stop, the loop guard and a failure are named.",
+    ),
+    Requirement(
+        "operator.view-notices",
+        "issue 3 item 12",
+        "Compaction, titles, stops and other notices are shown as lines between the texts.",
+    ),
+    Requirement(
+        "operator.view-consent",
+        "issue 3 item 12",
+        "A consent request shows what would run, what is not allowed yet and each answer.",
+    ),
+    Requirement(
+        "operator.view-children",
+        "issue 3 item 12",
+        "Child runs are told when they change and counted while they are open.",
+    ),
+    Requirement(
+        "operator.attach-view",
+        "issue 3 item 12",
+        "attach at a terminal shows the session at work, and leaves nothing but settled lines.",
+    ),
+    Requirement(
+        "operator.attach-complete",
+        "cli, sessions attach",
+        "Every output a session can make is a JSON line with keys of its own.",
+    ),
 )

@@ -12,6 +12,7 @@ from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_t
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
 
 from netclaw.cli.app import App
 from netclaw.cli.chat.headless import check_text, local_sender_id
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 RECENT_ITEMS = 20
 REFRESH_S = 0.5
+CALM = {"bottom-toolbar": "noreverse ansibrightblack", "prompt": "ansicyan bold"}
+PLAIN = {"bottom-toolbar": "noreverse", "prompt": "bold"}
 HELP_WORD = "/help"
 QUIT_WORDS = ("/quit", "/exit")
 """Answered here: the model is never asked how to leave."""
@@ -61,7 +64,7 @@ class Conversation:
 
         self._app = app
         self._resume = resume
-        self._screen = Screen(write=print)
+        self._screen = Screen(write=print, has_colours=app.has_colours())
         sender = Sender(sender_id=local_sender_id(), source_kind="cli", authenticity="LocalProcess")
         self._link = Link(app.home, sender, self._screen.tell)
         self._prompt: PromptSession[str] = PromptSession(
@@ -71,14 +74,14 @@ class Conversation:
             input=KeyInput(sys.stdin),
             multiline=False,
             refresh_interval=REFRESH_S,
+            style=Style.from_dict(CALM if app.has_colours() else PLAIN),
         )
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """Connect, then read and show until the person leaves. Raises what ends it otherwise."""
         detail = await self._link.open(self._resume)
-        self._screen.phase = detail.row.phase
-        self._screen.title = detail.row.title
+        self._screen.gauge.begin(detail)
         try:
             with patch_stdout(raw=True):
                 self._screen.greet(self._link.session_id)
@@ -138,7 +141,7 @@ class Conversation:
     def _above_prompt(self) -> AnyFormattedText:
         growing = self._screen.growing()
         parts: list[AnyFormattedText] = [ANSI(f"{growing}\n")] if growing else []
-        return merge_formatted_text([*parts, FormattedText([("ansicyan bold", "> ")])])
+        return merge_formatted_text([*parts, FormattedText([("class:prompt", "> ")])])
 
     def _below_prompt(self) -> AnyFormattedText:
         return self._screen.status(

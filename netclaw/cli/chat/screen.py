@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from netclaw import __version__
 from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
-from netclaw.cli.words import count, first_lines, shorten
+from netclaw.cli.chat.gauge import Gauge
+from netclaw.cli.words import count, first_lines, shorten, took
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from netclaw.wire.v1 import gateway_pb2
-    from netclaw.wire.v1.common_pb2 import Output
+    from netclaw.wire.v1.common_pb2 import Output, Usage
 
 GROWING_LINES = 8
-TOOL_WIDTH = 100
 RESULT_LINES = 4
 HELP = (
     "/help       this list",
@@ -29,117 +29,138 @@ HELP = (
     "Esc Enter   break the line",
 )
 MAX_WIDTH = 100
-_BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Waking up"}
+LEAST_WIDTH = 20
 _GOOD_OUTCOMES = ("Success", "success", "")
+_ENDS = {
+    "stopped": "[stopped]",
+    "guard-ended": "[ended] the model repeated itself or kept failing;",
+}
+_CONSENT_ENDS = {
+    "approved": "allowed",
+    "refused": "refused",
+    "withdrawn": "withdrawn, nothing is to be decided any more",
+}
+
+
+def columns() -> int:
+    """Columns of the terminal."""
+    return shutil.get_terminal_size().columns
 
 
 def width() -> int:
-    """Columns to write in."""
-    return min(shutil.get_terminal_size().columns, MAX_WIDTH)
+    """Columns to write text in: longer lines are hard to read."""
+    return max(LEAST_WIDTH, min(columns(), MAX_WIDTH))
 
 
-def render_markdown(text: str) -> str:
-    """A block of Markdown as lines with terminal colours."""
+def render_markdown(text: str, *, has_colours: bool = True) -> str:
+    """A block of Markdown as lines, with terminal colours or without any escape."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=width(), color_system="standard")
+    console = Console(
+        file=out,
+        force_terminal=has_colours,
+        width=width(),
+        color_system="standard" if has_colours else None,
+        no_color=not has_colours,
+    )
     console.print(Markdown(printable(text, keep_lines=True)))
     return out.getvalue().rstrip("\n")
 
 
-def dim(text: str) -> str:
-    """Text of less weight."""
-    return f"\033[2m{text}\033[0m"
-
-
-def colour(text: str, code: int) -> str:
-    """Text in one of the terminal's own colours."""
-    return f"\033[{code}m{text}\033[0m"
-
-
 @dataclass(slots=True)
 class Screen:
-    """Turns outputs into lines; `write` puts a finished line above the prompt."""
+    """Turns outputs into lines; `write` puts a finished line above what is below."""
 
     write: Callable[[str], None]
-    title: str = ""
-    phase: str = "passive"
-    waiting: int = 0
-    usage: str = ""
+    has_colours: bool = True
+    gauge: Gauge = field(default_factory=Gauge)
     _blocks: BlockStream = field(default_factory=BlockStream)
     _streamed: dict[tuple[str, int], str] = field(default_factory=dict)
     _incarnation: int = 0
-    _is_thinking: bool = False
+    _open_calls: int = 0
+    _tool_calls: int = 0
+    _began_at: float = 0.0
+    _usage: Usage | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs."""
-        return self.phase in _BUSY
+        return self.gauge.is_busy
 
     def growing(self) -> str:
         """The newest rows of the block that still grows, as wide as the terminal."""
-        columns = width()
         rows = []
         for line in self._blocks.growing.splitlines():
             # `replace_whitespace` off: code keeps its indentation.
-            rows += textwrap.wrap(line, columns, replace_whitespace=False) or [""]
+            rows += textwrap.wrap(line, width(), replace_whitespace=False) or [""]
         return printable("\n".join(rows[-GROWING_LINES:]), keep_lines=True)
 
-    def status(self, session_id: str, *, is_connected: bool, unsent: int) -> str:
-        """The line below the prompt."""
-        state = _BUSY.get(self.phase, "Ready") if is_connected else "Disconnected"
-        queued = self.waiting + unsent
-        parts = [
-            state,
-            f"Queued {queued}" if queued else "",
-            self.usage,
-            self.title or session_id,
-            "Ctrl-C stops the turn" if self.is_busy else "Ctrl-D leaves",
-        ]
-        return " | ".join(printable(part) for part in parts if part)
+    def status(
+        self, session_id: str, *, is_connected: bool = True, unsent: int = 0, hint: str = ""
+    ) -> str:
+        """The line at the bottom: what the session does, how full it is, what to press."""
+        if not hint:
+            hint = "Ctrl-C stops the turn" if self.is_busy else "Ctrl-D leaves"
+        return self.gauge.line(
+            session_id, is_connected=is_connected, unsent=unsent, hint=hint, columns=columns()
+        )
+
+    def dim(self, text: str) -> str:
+        """Text of less weight."""
+        return f"\033[2m{text}\033[0m" if self.has_colours else text
+
+    def colour(self, text: str, code: int) -> str:
+        """Text in one of the terminal's own colours."""
+        return f"\033[{code}m{text}\033[0m" if self.has_colours else text
 
     def you(self, text: str) -> None:
         """A message of the person."""
-        self.write(colour("> ", 36) + printable(text, keep_lines=True))
+        self.write(self.colour("> ", 36) + printable(text, keep_lines=True))
 
     def tell(self, line: str) -> None:
         """A remark that is no part of the conversation."""
-        self._settle()
-        self.write(colour(printable(line), 33))
+        self.settle()
+        self.write(self.colour(printable(line), 33))
 
     def greet(self, session_id: str) -> None:
         """The first line: where this is, and how to leave."""
         keys = "Ctrl-C stops a turn, Ctrl-D leaves, Esc Enter breaks a line"
-        self.write(dim(printable(f"netclaw {__version__}, session {session_id}. {keys}.")) + "\n")
+        line = printable(f"netclaw {__version__}, session {session_id}. {keys}.")
+        self.write(self.dim(line) + "\n")
 
     def help(self) -> None:
         """What can be typed and pressed here."""
         for line in HELP:
-            self.write(dim(line))
+            self.write(self.dim(line))
 
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
         """Earlier messages, greyed."""
         for item in items:
             if item.role in ("user", "assistant") and item.text:
                 mark = "> " if item.role == "user" else ""
-                self.write(dim(mark + printable(item.text, keep_lines=True)))
+                self.write(self.dim(mark + printable(item.text, keep_lines=True)))
 
     def show(self, output: Output) -> None:
         """Take an output in."""
+        was_busy = self.gauge.is_busy
+        self.gauge.feed(output)
+        if self.gauge.is_busy and not was_busy:
+            self._began_at, self._tool_calls, self._usage = self.gauge.clock(), 0, None
         handler = _HANDLERS.get(output.type)
         if handler is not None:
             handler(self, output)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Write what is still growing as it is."""
         rest = self._blocks.end()
         if rest.strip():
-            self.write(render_markdown(rest))
+            self.write(render_markdown(rest, has_colours=self.has_colours))
 
     def _piece(self, text: str) -> None:
         for block in self._blocks.feed(text):
-            self.write(render_markdown(block) + "\n")
+            self.write(render_markdown(block, has_colours=self.has_colours) + "\n")
 
     def _delta(self, output: Output) -> None:
         key = (output.turn_id, output.round)
@@ -152,59 +173,111 @@ class Screen:
     def _text(self, output: Output) -> None:
         shown = self._streamed.pop((output.turn_id, output.round), "")
         if not output.text.startswith(shown):
-            self._settle()
+            self.settle()
             shown = ""
         self._piece(output.text[len(shown) :])
-        self._settle()
+        self.settle()
 
     def _call(self, output: Output) -> None:
-        self._settle()
-        arguments = shorten(output.arguments, TOOL_WIDTH)
-        self.write(colour(f"* {output.tool_name}", 35) + dim(f" {printable(arguments)}"))
+        self.settle()
+        self._open_calls += 1
+        self._tool_calls += 1
+        name = printable(output.tool_name)
+        room = max(LEAST_WIDTH, width() - len(name) - 3)
+        arguments = printable(shorten(output.arguments, room))
+        self.write(self.colour(f"* {name}", 35) + self.dim(f" {arguments}"))
 
     def _result(self, output: Output) -> None:
-        mark = dim("  ok ") if output.outcome in _GOOD_OUTCOMES else colour("  failed ", 31)
-        first, *rest = first_lines(output.text, RESULT_LINES, TOOL_WIDTH)
-        self.write(f"{mark}{dim(first)}")
+        """Outcome, whose it is where several calls run side by side, how long it took, its text."""
+        is_alone = self._open_calls <= 1
+        self._open_calls = max(0, self._open_calls - 1)
+        is_good = output.outcome in _GOOD_OUTCOMES
+        facts = [] if is_alone else [printable(output.tool_name)]
+        facts += [] if is_good else [output.outcome]
+        facts += [took(output.duration_ms / 1000)] if output.duration_ms else []
+        about = f"({', '.join(facts)}) " if facts else ""
+        mark = self.dim(f"  ok {about}") if is_good else self.colour(f"  failed {about}", 31)
+        room = max(LEAST_WIDTH, width() - len(about) - 9)
+        first, *rest = first_lines(output.text, RESULT_LINES, room)
+        self.write(f"{mark}{self.dim(first)}")
         for line in rest:
-            self.write(dim(f"     {line}"))
+            self.write(self.dim(f"     {line}"))
 
-    def _usage(self, output: Output) -> None:
-        used = output.usage.input_tokens
-        if not used and not output.usage.output_tokens:
-            return  # the service reported none
-        window = output.context_window
-        percent = f" ({100 * used // window} %)" if window else ""
-        self.usage = f"{count(used)} in{percent}, {count(output.usage.output_tokens)} out"
-
-    def _processing(self, output: Output) -> None:
-        self.phase, self.waiting = output.phase, output.buffered_inputs
+    def _used(self, output: Output) -> None:
+        self._usage = output.usage
 
     def _completed(self, output: Output) -> None:
-        self._settle()
-        self.write(dim("[stopped]\n") if output.outcome == "stopped" else "")
+        self.settle()
+        word = _ENDS.get(output.outcome, "")
+        facts = ", ".join(self._facts())
+        line = f"{word} {facts}".strip()
+        self.write(self.dim(f"{line}\n") if line else "")
         self._streamed.clear()
+        self._open_calls = 0
+
+    def _facts(self) -> list[str]:
+        """What the turn took: time, calls, tokens; nothing of a turn not seen from its start."""
+        if not self._began_at:
+            return []
+        facts = [took(self.gauge.clock() - self._began_at)]
+        if self._tool_calls:
+            facts.append(f"{self._tool_calls} tool call{'s' if self._tool_calls > 1 else ''}")
+        usage = self._usage
+        if usage is not None and (usage.input_tokens or usage.output_tokens):
+            cached = usage.cached_input_tokens
+            note = f" ({count(cached)} cached)" if cached else ""
+            facts.append(f"{count(usage.input_tokens)} in{note}, {count(usage.output_tokens)} out")
+        return facts
 
     def _error(self, output: Output) -> None:
-        self._settle()
+        self.settle()
+        category = f"{output.category}: " if output.category else ""
         reference = f" (reference {output.reference})" if output.reference else ""
-        self.write(colour(printable(f"[error] {output.text}{reference}"), 31))
+        self.write(self.colour(printable(f"[error] {category}{output.text}{reference}"), 31))
 
     def _title(self, output: Output) -> None:
-        self.title = output.text
+        self.settle()
+        self.write(self.dim(printable(f"[title] {output.text}")))
 
     def _notice(self, output: Output) -> None:
-        self.tell(output.text)
+        self.tell(f"[notice] {output.text}")
+
+    def _retry(self, output: Output) -> None:
+        self.settle()
+        wait = f" (again in {took(output.duration_ms / 1000)})" if output.duration_ms else ""
+        self.write(self.dim(printable(f"[retry] {output.text}{wait}")))
 
     def _file(self, output: Output) -> None:
-        self._settle()
-        self.write(colour(printable(f"[file] {output.path}"), 34))
+        self.settle()
+        self.write(self.colour(printable(f"[file] {output.path}"), 34))
 
     def _compaction(self, output: Output) -> None:
-        self.tell(f"[compaction] {output.tokens_before} -> {output.tokens_after} tokens")
+        before, after = count(output.tokens_before), count(output.tokens_after)
+        self.tell(f"[compaction] {before} -> {after} tokens, the newest messages stay")
 
     def _consent(self, output: Output) -> None:
-        self.tell(f"[consent] {output.tool_name} waits for `netclaw approvals answer`")
+        """The question as it is decided: what would run, and what can be answered."""
+        self.tell(f"[consent] {output.tool_name} needs a decision: {output.text}")
+        for phrase in output.candidates:
+            self.write(self.dim(printable(f"  not allowed yet: {phrase}")))
+        for option in output.options:
+            self.write(printable(f"  {option.key:<10} {option.label}"))
+
+    def _consent_over(self, output: Output) -> None:
+        end = _CONSENT_ENDS.get(output.outcome, output.outcome)
+        by = f" by {output.sender}" if output.sender else ""
+        self.tell(f"[consent] {end}{by}")
+
+    def _child(self, output: Output) -> None:
+        self.settle()
+        self.write(self.dim(printable(child_line(output))))
+
+
+def child_line(output: Output) -> str:
+    """What became of a child run, in a line."""
+    reason = f" ({output.text})" if output.text else ""
+    result = f", see {output.path}" if output.path else ""
+    return f"[sub-agent] {output.agent or output.run_id}: {output.outcome}{reason}{result}"
 
 
 _HANDLERS: dict[str, Callable[[Screen, Output], None]] = {
@@ -212,13 +285,15 @@ _HANDLERS: dict[str, Callable[[Screen, Output], None]] = {
     "text": Screen._text,
     "tool_call": Screen._call,
     "tool_result": Screen._result,
-    "usage": Screen._usage,
-    "processing": Screen._processing,
+    "usage": Screen._used,
     "turn_completed": Screen._completed,
     "error": Screen._error,
     "title": Screen._title,
     "notice": Screen._notice,
+    "retry": Screen._retry,
     "file": Screen._file,
     "compaction": Screen._compaction,
     "consent_request": Screen._consent,
+    "consent_update": Screen._consent_over,
+    "child": Screen._child,
 }

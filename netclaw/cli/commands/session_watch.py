@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netclaw.cli.app import App, compact, printable
+from netclaw.cli.app import App, compact
 from netclaw.cli.chat.feed import SessionFeed
-from netclaw.cli.chat.printer import PlainPrinter
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
 from netclaw.cli.commands.sessions import parse_filter
 from netclaw.cli.commands.sessions import session_id as identifier
+from netclaw.cli.output_rows import output_row
 from netclaw.cli.params import SEQ
-from netclaw.cli.rows import output_row
 from netclaw.core.errors import DeliveryUnconfirmedError
 from netclaw.core.ids import parse_session_id
 
 if TYPE_CHECKING:
-    from netclaw.wire.v1.common_pb2 import Output
+    from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
 
 SOURCES = ("cli", "slack", "discord", "mattermost", "webhook", "reminder")
 PRINCIPALS = ("operator", "trusted", "untrusted", "automation")
@@ -51,41 +50,31 @@ def attach(app: App, *, session_id: str, wanted: str, after: int | None) -> None
     parse_session_id(session_id)
     bits = parse_filter(wanted)
     home = app.home
+    view = None
+    if not app.is_json and sys.stdout.isatty():
+        from netclaw.cli.chat.attached import AttachedView
+
+        view = AttachedView(app, session_id)
     client = DaemonClient(home)
-    feed = SessionFeed(client, home, session_id, filter_bits=bits, after_seq=after, tell=app.note)
-    is_lines = app.is_json or not sys.stdout.isatty()
-    printer = PlainPrinter(app)
+    found = client.call(client.gateway.GetSession, _session(session_id))
+    tell = app.note if view is None else view.tell
+    feed = SessionFeed(client, home, session_id, filter_bits=bits, after_seq=after, tell=tell)
     try:
+        if view is not None:
+            view.run(feed, found)
+            return
         for output in feed:
-            if is_lines:
-                app.emit(output_row(output))
-            else:
-                _show(app, printer, output)
+            app.emit(output_row(output))
     except KeyboardInterrupt:
-        printer.end()
+        return
     finally:
         feed.close()
 
 
-def _show(app: App, printer: PlainPrinter, output: Output) -> None:
-    match output.type:
-        case "processing":
-            printer.end()
-            queued = f", {output.buffered_inputs} waiting" if output.buffered_inputs else ""
-            app.say(app.style(f"[{output.phase}{queued}]", "dim"))
-        case "turn_completed":
-            printer.end()
-            app.say(app.style(f"[turn {output.turn_id} {output.outcome or 'failed'}]", "dim"))
-        case "error":
-            printer.end()
-            app.say(app.style(printable(f"[error] {output.category}: {output.text}"), "red"))
-        case "title":
-            printer.end()
-            app.say(app.style(printable(f"[title] {output.text}"), "bold"))
-        case "usage":
-            printer.total(output.usage)
-        case _:
-            printer.show(output)
+def _session(session_id: str) -> GetSessionRequest:
+    from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
+
+    return GetSessionRequest(session_id=session_id)
 
 
 @command(

@@ -1,0 +1,147 @@
+"""What a session is doing right now, read off its outputs, and that in one calm line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from netclaw.cli.app import printable
+from netclaw.cli.words import context_use, elapsed, tokens
+
+if TYPE_CHECKING:
+    from netclaw.wire.v1 import gateway_pb2
+    from netclaw.wire.v1.common_pb2 import Output
+
+_BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Waking up"}
+_REST = {"passivating": "Winding down", "backoff": "Crashed", "quarantined": "Quarantined"}
+_ENDED_RUNS = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
+SHOW_ELAPSED_FROM_S = 1.0
+LEAST_NAME_WIDTH = 12
+"""A title cut shorter than that says nothing and is left out."""
+
+
+@dataclass(slots=True)
+class Gauge:
+    """Feeds on outputs; `clock` is monotonic, in seconds."""
+
+    clock: Callable[[], float] = time.monotonic
+    phase: str = "passive"
+    title: str = ""
+    waiting: int = 0
+    """Inputs that are admitted and wait for their turn."""
+    context_tokens: int = 0
+    context_window: int = 0
+    cached_tokens: int = 0
+    _busy_since: float = 0.0
+    _is_thinking: bool = False
+    _consents: set[str] = field(default_factory=set)
+    _runs: set[str] = field(default_factory=set)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs, or what is as good as one."""
+        return self.phase in _BUSY
+
+    def begin(self, detail: gateway_pb2.SessionDetail) -> None:
+        """Take over what the daemon says of the session before its outputs are watched."""
+        row = detail.row
+        self._enter(row.phase)
+        self.title, self.waiting = row.title, row.pending_inputs
+        self.context_tokens = detail.last_input_tokens
+        self.context_window = detail.context_window
+        self._consents = set(detail.open_approvals)
+        self._runs = set(detail.open_child_runs)
+
+    def feed(self, output: Output) -> None:
+        """Take one output in."""
+        match output.type:
+            case "processing":
+                self._enter(output.phase)
+                self.waiting = output.buffered_inputs
+            case "title":
+                self.title = output.text
+            case "usage":
+                self._usage(output)
+            case "compaction":
+                self.context_tokens = output.tokens_after
+            case "thinking_delta" | "text_delta" | "tool_call" | "turn_completed":
+                self._is_thinking = output.type == "thinking_delta"
+                if output.type == "turn_completed":
+                    self._runs = set(output.open_child_runs)
+            case "consent_request":
+                self._consents.add(output.call_id)
+            case "consent_update":
+                self._consents.discard(output.call_id)
+            case "child":
+                self._child(output)
+
+    def _enter(self, phase: str) -> None:
+        if phase in _BUSY and not self.is_busy:
+            self._busy_since = self.clock()
+        self.phase = phase
+        self._is_thinking = False
+
+    def _usage(self, output: Output) -> None:
+        self.context_tokens = output.context_tokens or self.context_tokens
+        self.context_window = output.context_window or self.context_window
+        self.cached_tokens = output.usage.cached_input_tokens
+
+    def _child(self, output: Output) -> None:
+        if output.outcome not in _ENDED_RUNS:
+            self._runs.add(output.run_id)
+
+    def line(
+        self, session_id: str, *, is_connected: bool, unsent: int, hint: str, columns: int
+    ) -> str:
+        """The status line, at most so many columns wide: what matters least is left out first.
+
+        `unsent` messages of this terminal count as queued; `hint` names a key.
+        """
+        queued = self.waiting + unsent
+        parts = [
+            self._state(is_connected=is_connected),
+            f"Queued {queued}" if queued else "",
+            f"Sub-agents {len(self._runs)}" if self._runs else "",
+            f"context {context_use(self.context_tokens, self.context_window)}"
+            if self.context_tokens
+            else "",
+            f"cached {tokens(self.cached_tokens)}" if self.cached_tokens else "",
+            self.title or session_id,
+            hint,
+        ]
+        return fit([printable(part) for part in parts], columns)
+
+    def _state(self, *, is_connected: bool) -> str:
+        if not is_connected:
+            return "Disconnected"
+        if self._consents:
+            return "Decision needed"
+        if not self.is_busy:
+            return _REST.get(self.phase, "Ready")
+        word = "Thinking" if self._is_thinking else _BUSY[self.phase]
+        busy_s = self.clock() - self._busy_since
+        return f"{word} {elapsed(busy_s)}" if busy_s >= SHOW_ELAPSED_FROM_S else word
+
+
+_STATE, _QUEUED, _RUNS, _CONTEXT, _CACHED, _NAME, _HINT = range(7)
+_DROP_ORDER = (_CACHED, _HINT, _NAME, _RUNS, _CONTEXT, _QUEUED)
+SEPARATOR = " | "
+
+
+def fit(parts: list[str], columns: int) -> str:
+    """The parts of a status line joined, without those that do not fit; the name may be cut."""
+    kept = dict(enumerate(parts))
+    for place in (None, *_DROP_ORDER):
+        if place is not None:
+            kept[place] = ""
+        line = SEPARATOR.join(part for part in kept.values() if part)
+        over = len(line) - columns
+        if over <= 0:
+            return line
+        room = len(kept[_NAME]) - over
+        if place is not None and place != _NAME and room >= LEAST_NAME_WIDTH:
+            kept[_NAME] = f"{kept[_NAME][: room - 1]}\u2026"
+            return SEPARATOR.join(part for part in kept.values() if part)
+    return kept[_STATE][:columns]
