@@ -33,11 +33,24 @@ class _Launched:
     watch: ExecutionWatch
     task: asyncio.Task[None] | None = None
     is_cancelled: bool = False
+    is_begun: bool = False
+    is_ended: bool = False
 
     def end(self) -> None:
-        """Cancel the task; its tree is killed before it ends."""
-        if self.task is not None:
+        """Cancel the task; its tree is killed before it ends.
+
+        One that has not come to its first line is left to look by itself: cancelled there it would
+        end without a word, and its turn would wait for its result for ever.
+        """
+        self.is_ended = True
+        if self.task is not None and self.is_begun:
             self.task.cancel()
+
+    def begin(self) -> None:
+        """The first line of the task; raises `CancelledError` if its end is wanted already."""
+        self.is_begun = True
+        if self.is_ended:
+            raise asyncio.CancelledError
 
 
 ContextMaker = Callable[[RunTool, Callable[[], None]], ToolContext]
@@ -87,6 +100,7 @@ class ToolLauncher:
 
     async def _run(self, launched: _Launched, context: ToolContext) -> None:
         try:
+            launched.begin()
             prepare_for_tools(context.storage)
             result = await self._runner.run(launched.call, context)
         except UnsafeFolderError as fault:

@@ -49,6 +49,26 @@ async def test_stopping_a_tool_ends_it_and_records_so(
     assert tools.ended == {"w": 1}
 
 
+@pytest.mark.requirement("session_proc.stop-turn")
+async def test_stopping_a_tool_in_the_moment_it_is_launched_ends_the_turn(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    def withhold(append: Append) -> None:
+        host.withhold_answers = any(e.type == "ToolBatchStarted" for e in append.events)
+
+    host.before_append = withhold
+    start()
+    host.admit('[[tool:wait {"key":"w"}]] [[reply:x]]')
+    await host.until(lambda _seen: host.withhold_answers)
+    host.command("stop_turn", actor="me")
+    await host.settled()
+    host.release_answers()
+    await host.turn_completed()
+    results = [e for e in host.journal.events() if isinstance(e, ToolResultRecorded)]
+    assert [e.result.receipt.category for e in results] == ["Cancelled"]
+    assert tools.started == {}
+
+
 @pytest.mark.requirement("session_proc.drain")
 async def test_a_drain_stops_at_the_batch_boundary(
     host: ScriptedHost, start: Start, tools: ScriptedTools, model: FakeModel
