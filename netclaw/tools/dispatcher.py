@@ -70,6 +70,7 @@ class Dispatcher:
             receipt=ToolReceipt(
                 category=outcome.category,
                 file_activity=outcome.activity if is_success else (),
+                declared_directory=outcome.declared_directory if is_success else None,
                 remediation=remediation,
                 duration_ms=round((time.monotonic() - began) * 1000),
             ),

@@ -12,6 +12,7 @@ from netclaw.tools.file_search import FileSearch
 from netclaw.tools.file_write import FileWrite
 from netclaw.tools.registry import Registry
 from netclaw.tools.session_status import SessionStatus
+from netclaw.tools.set_working_directory import SetWorkingDirectory
 from netclaw.tools.shell_execute import ShellExecute
 from netclaw.tools.tool import Tool
 from netclaw.tools.tool_output_read import ToolOutputRead
@@ -22,6 +23,7 @@ def make_tool_runner(facts: SandboxFacts, shell: ShellRunner) -> ToolRunner:
     because tools reach the sandbox through its port only.
     """
     tools: list[Tool] = [
+        SetWorkingDirectory(),
         FileSearch(),
         FileRead(),
         FileList(),

@@ -61,7 +61,7 @@ class Places:
 
     def locate(self, text: str, operation: FileOperation) -> Located:
         """Judges a path a model wrote. Raises `ToolFault`; never touches the file."""
-        canonical = self._canonical(text)
+        canonical = self.canonical(text)
         for root in self.roots:
             for folder in (root.announced, root.real):
                 if is_below(canonical, folder):
@@ -92,7 +92,8 @@ class Places:
             raise ToolFault.denied(f"Nothing may be written directly below {root.announced}.")
         return Located(root=root, relative=relative or ".")
 
-    def _canonical(self, text: str) -> str:
+    def canonical(self, text: str) -> str:
+        """The full normal path that a model means. Raises `ToolFault`."""
         if not text:
             return self.base
         if len(text) > MAX_PATH_CHARS:

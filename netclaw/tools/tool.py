@@ -25,6 +25,8 @@ class Outcome:
     note: str = ""
     """A last line that bounding never removes."""
     activity: tuple[FileActivity, ...] = ()
+    declared_directory: str | None = None
+    """The project directory that the call declared."""
     is_complete: bool = True
     """False if the tool could not keep all of its own output."""
 

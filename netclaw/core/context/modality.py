@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from netclaw.core.errors import InputIncompatibleError
 from netclaw.core.messages import MediaRef
+from netclaw.core.settings import ModelSettings
 
 IMAGE = "image"
 PDF = "pdf"
@@ -83,6 +84,11 @@ def refusal(media: Iterable[MediaRef], taken: Sequence[str]) -> str:
                 f" {PICTURE_MAX_BYTES:,} bytes."
             )
     return ""
+
+
+def refused_by(media: Iterable[MediaRef], model: ModelSettings | None) -> str:
+    """The same for a model; without one nothing is refused, the missing model is the fault."""
+    return refusal(media, model.input_modalities) if model is not None else ""
 
 
 def check_new(media: Iterable[MediaRef], taken: Sequence[str]) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from netclaw.core.session import sentences
 from netclaw.core.session.draft import Draft
-from netclaw.core.session.events import ToolResultRecorded
+from netclaw.core.session.events import ToolResultRecorded, WorkingDirectorySet
 from netclaw.core.session.outputs import ToolResultOutput
 from netclaw.core.session.state import CallState, OpenTurn
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 
 
 def record(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) -> None:
-    """Make one result durable and show it."""
+    """Make one result durable and show it; what its receipt declares is recorded with it."""
     draft.record(ToolResultRecorded(turn_id=open_turn.turn_id, result=result))
+    declared = result.receipt.declared_directory
+    if declared and declared != draft.state.working_directory:
+        draft.record(WorkingDirectorySet(path=declared, actor=name))
     draft.say(
         ToolResultOutput(
             turn_id=open_turn.turn_id,
