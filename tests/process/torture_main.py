@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import random
 import sys
 import time
@@ -57,6 +58,8 @@ def _soak(options: argparse.Namespace, seed: int) -> None:
 
 def main() -> int:
     """Run the rounds asked for; a broken promise ends it with a traceback and its seed."""
+    # Clients that are killed or told to hang up leave the scripted model in the middle of a word.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     arguments = sys.argv[1:]
     is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
     options = _parser().parse_args(arguments if is_named else ["kill", *arguments])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,8 @@ class Evidence:
 
     def save(self, folder: Path) -> None:
         """Write it for a later look."""
-        (folder / FILE_NAME).write_text(json.dumps(asdict(self)))
+        plain = replace(self, seen=dict(self.seen))  # asdict cannot copy a defaultdict
+        (folder / FILE_NAME).write_text(json.dumps(asdict(plain)))
 
     @classmethod
     def load(cls, folder: Path) -> Evidence:

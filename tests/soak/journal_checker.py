@@ -27,6 +27,9 @@ CATEGORIES = frozenset(
 )
 """Decision 14."""
 
+FORCED = "budget"
+"""Where a drain stops a turn whose calls did not end in time: they are ended with the process."""
+
 OUTCOMES = frozenset({"completed", "stopped", "guard-ended"})
 
 ADMITTED_ELSEWHERE = frozenset({"InputAdmitted", "AnswerAdmitted", "CrashRecorded", "SessionReset"})
@@ -70,8 +73,8 @@ class Turn:
     inputs: list[str]
     rounds: int = 0
     batch: list[str] = field(default_factory=list)
-    stopped_by_drain: bool = False
-    """Whether a DrainStopped is the last thing that happened to it."""
+    drained_at: str = ""
+    """Point of the DrainStopped that is the last thing that happened to it."""
     end: Row | None = None
 
 
@@ -219,7 +222,7 @@ def _round(state: Walk, row: Row) -> None:
     if row.payload["round"] != turn.rounds:
         state.complain(row, f"round {row.payload['round']} where {turn.rounds} belongs")
     turn.rounds += 1
-    turn.stopped_by_drain = False
+    turn.drained_at = ""
     turn.batch = []
     calls = row.payload["message"]["calls"]
     if not calls:
@@ -238,7 +241,7 @@ def _batch(state: Walk, row: Row) -> None:
     turn = state.open_turn
     if turn is None:
         return
-    turn.stopped_by_drain = False
+    turn.drained_at = ""
     for call_id in row.payload["call_ids"]:
         call = state.calls.get(call_id)
         if call is None or call_id not in turn.batch:
@@ -328,16 +331,16 @@ def _compacted(state: Walk, row: Row) -> None:
 
 def _drained_or_resumed(state: Walk, row: Row) -> None:
     if state.open_turn is not None:
-        state.open_turn.stopped_by_drain = row.type == "DrainStopped"
+        state.open_turn.drained_at = row.payload.get("point", "")
 
 
 def _passivated(state: Walk, row: Row) -> None:
     turn = state.open_turn
     if turn is not None:
-        if not turn.stopped_by_drain:
+        if not turn.drained_at:
             state.complain(row, f"turn {turn.turn_id} is in the middle")
         running = [i for i in _unresolved(state, turn) if state.calls[i].launches]
-        if running:
+        if running and turn.drained_at != FORCED:
             state.complain(row, f"calls run: {running}")
     if row.payload["snapshot_seq"] != row.seq:
         state.complain(row, f"its snapshot is of {row.payload['snapshot_seq']}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import grpc
@@ -32,14 +32,14 @@ class RefusedError(Exception):
     """The daemon answered that it did nothing."""
 
 
-async def ask(call: Awaitable[_Answer]) -> _Answer:
-    """Await a call to the daemon; raises `CutOffError` or `RefusedError`.
+async def ask(call: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    """Make a call to the daemon and await it; raises `CutOffError` or `RefusedError`.
 
     A channel that is closed cancels its calls, which is no wish to cancel the caller.
     """
     task = asyncio.current_task()
     try:
-        return await call
+        return await call()
     except grpc.aio.AioRpcError as fault:
         if fault.code() in _DEFINITE:
             raise RefusedError(fault.details()) from fault

@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.soak.evidence import Ack, Evidence
 from tests.soak.journal_checker import Walk
@@ -130,7 +129,7 @@ def check_acks(acks: list[Ack], walk: Walk) -> Iterator[str]:
 
 def check_effects(session: StoredSession, walk: Walk, effects_file: str) -> Iterator[str]:
     """No tool ran more often than it was launched, nor less often than it reported success."""
-    path = Path(session.root) / "workspace" / effects_file
+    path = session.folder / "workspace" / effects_file
     ran = Counter(path.read_text().split()) if path.exists() else Counter[str]()
     launched: Counter[str] = Counter()
     succeeded: Counter[str] = Counter()
@@ -174,7 +173,7 @@ def check_cut_replies(session: StoredSession, evidence: Evidence) -> Iterator[st
     places["the snapshot"] = json.dumps(session.snapshot)
     places["the outbox"] = json.dumps([reply.text for reply in session.replies])
     for folder in ("logs", "tool-calls"):
-        for path in Path(session.root, folder).glob("**/*"):
+        for path in (session.folder / folder).glob("**/*"):
             if path.is_file():
                 places[str(path)] = path.read_text(errors="replace")
     for marker in evidence.cut_markers:

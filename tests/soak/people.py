@@ -108,7 +108,7 @@ class Talker:
         return sender, is_posted
 
     async def _is_behind(self) -> bool:
-        rows = await ask(self._world.peer.rows())
+        rows = await ask(self._world.peer.rows)
         row = rows.get(self._session)
         return row is not None and row.pending_inputs >= MAX_WAITING
 
@@ -132,7 +132,7 @@ class Talker:
     async def _send(self, request: gateway_pb2.SendUserMessageRequest) -> None:
         peer = self._world.peer
         sent: gateway_pb2.SendUserMessageResponse = await ask(
-            peer.admin.Inject(request, metadata=peer.metadata, timeout=WAIT_S)
+            lambda: peer.admin.Inject(request, metadata=peer.metadata, timeout=WAIT_S)
         )
         self.counts["acknowledged"] += 1
         self._evidence.acks.append(
@@ -148,13 +148,17 @@ class Talker:
     async def _stop_turn(self) -> None:
         peer = self._world.peer
         request = gateway_pb2.StopTurnRequest(session_id=self._session)
-        answer = await ask(peer.gateway.StopTurn(request, metadata=peer.metadata, timeout=WAIT_S))
+        answer = await ask(
+            lambda: peer.gateway.StopTurn(request, metadata=peer.metadata, timeout=WAIT_S)
+        )
         self.counts["turns stopped"] += answer.was_running
 
     async def _compact(self) -> None:
         peer = self._world.peer
         request = admin_pb2.SessionRef(session_id=self._session)
-        await ask(peer.admin.CompactSession(request, metadata=peer.metadata, timeout=WAIT_S))
+        await ask(
+            lambda: peer.admin.CompactSession(request, metadata=peer.metadata, timeout=WAIT_S)
+        )
         self.counts["compactions wished"] += 1
 
 
@@ -171,7 +175,7 @@ class Recorder:
         """Watch until cancelled; attach again whenever the stream ends."""
         while True:
             try:
-                await ask(self._watch())
+                await ask(self._watch)
             except (CutOffError, RefusedError):
                 await again(self._world)
 
@@ -208,7 +212,7 @@ class Guests:
             await self._world.is_up.wait()
             try:
                 async with asyncio.timeout(self._random.choice((0.05, 0.3, 1.0, 3.0))):
-                    await ask(self._visit())
+                    await ask(self._visit)
             except TimeoutError:
                 continue
             except (CutOffError, RefusedError):

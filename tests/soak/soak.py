@@ -141,7 +141,7 @@ class Soak:
         trouble = Trouble(world, sessions=self._names, seed=self._seed, marker=self._marker)
         guests = Guests(world, sessions=self._names, seed=self._seed)
         talkers = [
-            Talker(world, self.evidence, session=name, seed=self._seed, pause_s=1.0)
+            Talker(world, self.evidence, session=name, seed=self._seed, pause_s=0.6)
             for name in self._names
         ]
         watching = [
@@ -206,7 +206,8 @@ class Soak:
         assert not problems, f"seed {self._seed}: {len(problems)} promises broken\n{shown}"
 
     def _keep(self, world: World, keep: Path | None) -> None:
-        print(f"seed {self._seed}; the daemon said:\n{world.log[-3000:]}")
+        said = world.log[-2000:] + world.daemon_log[-4000:]
+        print(f"seed {self._seed}; the daemon said:\n{said}")
         if keep is not None:
             self.evidence.save(world.home)
             shutil.copytree(world.home, keep, ignore=_without_sockets, dirs_exist_ok=True)

@@ -53,7 +53,8 @@ class StoredSession:
     """Everything the database says about one session."""
 
     key: str
-    root: str
+    folder: Path
+    """Its files, wherever the home lies now."""
     catalog: Json
     rows: list[Row] = field(default_factory=list)
     ledger: list[LedgerRow] = field(default_factory=list)
@@ -68,12 +69,13 @@ def read_sessions(home: Path) -> dict[str, StoredSession]:
     """All sessions of a home by key; the daemon must have ended."""
     with closing(sqlite3.connect(f"file:{home / DATABASE}?mode=ro", uri=True)) as database:
         database.row_factory = sqlite3.Row
-        return {session.key: session for session in _sessions(database)}
+        return {session.key: session for session in _sessions(home, database)}
 
 
-def _sessions(database: sqlite3.Connection) -> Iterator[StoredSession]:
+def _sessions(home: Path, database: sqlite3.Connection) -> Iterator[StoredSession]:
     for row in database.execute("SELECT * FROM sessions ORDER BY id"):
-        session = StoredSession(key=row["key"], root=row["storage_root"], catalog=dict(row))
+        folder = home / "sessions" / Path(row["storage_root"]).name
+        session = StoredSession(key=row["key"], folder=folder, catalog=dict(row))
         number = (row["id"],)
         session.rows = [
             Row(

@@ -78,7 +78,7 @@ class Trouble:
     # Processes
 
     async def _pids(self) -> list[int]:
-        return [row.pid for row in (await ask(self._world.peer.rows())).values() if row.pid]
+        return [row.pid for row in (await ask(self._world.peer.rows)).values() if row.pid]
 
     async def _kill_session(self) -> None:
         pids = await self._pids()
@@ -94,7 +94,7 @@ class Trouble:
             _signal(self._random.choice(tools), signal.SIGKILL)
 
     async def _kill_zygote(self) -> None:
-        if pid := (await ask(self._world.peer.status())).zygote_pid:
+        if pid := (await ask(self._world.peer.status)).zygote_pid:
             _signal(pid, signal.SIGKILL)
 
     async def _kill_supervisor(self) -> None:
@@ -125,7 +125,7 @@ class Trouble:
     async def _edit(self) -> None:
         """A change that restarts the daemon in place; sometimes it is taken back at once."""
         self._edits += 1
-        generation = (await ask(self._world.peer.status())).generation
+        generation = (await ask(self._world.peer.status)).generation
         self._world.is_up.clear()
         try:
             self._world.edit_config(edit_number(self._edits))
@@ -136,10 +136,10 @@ class Trouble:
 
     async def _edit_badly(self) -> None:
         """What cannot be used changes nothing."""
-        generation = (await ask(self._world.peer.status())).generation
+        generation = (await ask(self._world.peer.status)).generation
         good = self._replace_config(self._random.choice(INVALID))
         await asyncio.sleep(DEBOUNCE_S * 3)
-        now = (await ask(self._world.peer.status())).generation
+        now = (await ask(self._world.peer.status)).generation
         assert now == generation, "an invalid configuration restarted the daemon"
         self._replace_config(good)
         await asyncio.sleep(DEBOUNCE_S * 3)
@@ -170,7 +170,7 @@ class Trouble:
             peer = self._world.peer
             request = admin_pb2.SessionRef(session_id=self._random.choice(self._sessions))
             call: Any = getattr(peer.admin, name)
-            await ask(call(request, metadata=peer.metadata, timeout=60))
+            await ask(lambda: call(request, metadata=peer.metadata, timeout=60))
 
         return order
 
@@ -185,7 +185,7 @@ class Trouble:
 
 def edit_number(number: int) -> dict[str, Any]:
     """A configuration that differs from the one before and means nearly the same."""
-    return {"Session": {"Tuning": {"KeepRecentMessages": 5 + number % 2}}}
+    return {"Session": {"Tuning": {"KeepRecentMessages": 7 + number % 2}}}
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
