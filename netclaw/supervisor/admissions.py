@@ -10,11 +10,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from netclaw.core.authority import Audience, SourceKind
+from netclaw.core.context import modality
 from netclaw.core.errors import DeniedByPolicyError, NotFoundError
 from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.admission import check_text
 from netclaw.core.session.events import SessionKind
+from netclaw.core.settings import SessionStorage
 from netclaw.ports.journal import AdmitRequest, NewSession, SessionRecord
 from netclaw.supervisor.callers import (
     Caller,
@@ -98,6 +100,7 @@ class Admissions:
         if message.media:
             storage = self._services.envelopes.storage(session_id, facts)
             media = await self._uploads.find(storage, message.media)
+            await self._check_modality(storage, media)
         return AdmitRequest(
             session_id=session_id,
             input_id=new_input_id(),
@@ -114,6 +117,14 @@ class Admissions:
             at=self._services.now_ms(),
             media=media,
         )
+
+    async def _check_modality(self, storage: SessionStorage, media: tuple[MediaRef, ...]) -> None:
+        """Refuse what the main model cannot take (decision 24); raises `InputIncompatibleError`."""
+        model = self._services.settings.current.session.main_model
+        if model is None:
+            return
+        modality.check_new(media, model.input_modalities)
+        await self._uploads.check_pictures(storage, media)
 
     async def facts(self, session_id: SessionId) -> SessionFacts:
         """A session's fixed facts; raises `NotFoundError`."""

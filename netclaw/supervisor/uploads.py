@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from netclaw.core.context import modality
 from netclaw.core.errors import (
+    InputIncompatibleError,
     InvalidArgumentError,
     NotFoundError,
     StorageFullError,
@@ -92,6 +94,12 @@ class Uploads:
         return await asyncio.to_thread(
             lambda: tuple(_look_up(Path(storage.staging), media.upload_id) for media in named)
         )
+
+    async def check_pictures(self, storage: SessionStorage, media: Iterable[MediaRef]) -> None:
+        """Refuse pictures that are none by their content; raises `InputIncompatibleError`."""
+        pictures = [item for item in media if modality.is_picture(item)]
+        if pictures:
+            await asyncio.to_thread(_check_pictures, Path(storage.staging), pictures)
 
     async def _enter(self, staging: Path) -> _Folder:
         """Know what the folder holds while anything is uploaded to it; tidy it before."""
@@ -228,6 +236,17 @@ def _look_up(staging: Path, upload_id: str) -> MediaRef:
     return MediaRef(
         upload_id=upload_id, media_type=facts["media_type"], size_bytes=size, name=facts["name"]
     )
+
+
+def _check_pictures(staging: Path, pictures: Iterable[MediaRef]) -> None:
+    for item in pictures:
+        with (staging / item.upload_id).open("rb") as file:
+            head = file.read(modality.HEAD_BYTES)
+        if modality.picture_type(head) is None:
+            raise InputIncompatibleError(
+                f"{item.name!r} is no picture, whatever it is called.",
+                fix="Send the file as it is, under its own media type.",
+            )
 
 
 def _storage_error(error: OSError) -> StorageFullError | StorageReadOnlyError:
