@@ -19,7 +19,14 @@ from netclaw.core.session.deadlines import (
     tool_next_check,
 )
 from netclaw.core.settings import TurnTimeouts
-from netclaw.ports.model import CallDelta, Keepalive, StreamItem, TextDelta, ThinkingDelta
+from netclaw.ports.model import (
+    CallDelta,
+    Keepalive,
+    RetryScheduled,
+    StreamItem,
+    TextDelta,
+    ThinkingDelta,
+)
 
 
 class _Clock:
@@ -80,11 +87,14 @@ class CallWatch(_Clock):
             self._watch.saw_thinking(now)
         elif isinstance(item, Keepalive):
             self._watch.saw_keepalive(now)
+        elif isinstance(item, RetryScheduled):
+            # The next attempt has the whole prefill time for itself, from its own start.
+            self._watch = ModelWatch(started_at=now + int(item.wait_s * 1000))
         else:
             return
         if not self._has_delta:
             # From here on other limits hold, which may be shorter than the one the timer is for.
-            self._has_delta = not isinstance(item, Keepalive)
+            self._has_delta = not isinstance(item, Keepalive | RetryScheduled)
             self._start(self._next_check())
 
     def _find_expiry(self) -> Expiry | None:

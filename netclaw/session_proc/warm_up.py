@@ -3,7 +3,8 @@
 A session that imports or first uses something itself pays memory and time for it (measured: a
 first turn costs 8 MiB less in a process that was warmed by one). So the warm-up rehearses: it
 builds a whole session, lets a supervisor in memory commit what it appends, and lets a socket of
-its own answer its model call. It leaves no thread, no loop, no file and no gRPC object behind.
+its own answer its model call and the one for a title. It leaves no thread, no loop, no file and no
+gRPC object behind.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ async def _rehearse() -> None:
         supervisor.session = session
         session.begin()
         supervisor.admit()
-        await supervisor.turn_completed.wait()
-        await session.close()
+        await supervisor.titled.wait()
         await ending.cancel_tasks(REHEARSAL_S)
+        await session.close()
 
 
 class _Supervisor:
@@ -94,7 +95,8 @@ class _Supervisor:
 
     def __init__(self) -> None:
         self.session: Session | None = None
-        self.turn_completed = asyncio.Event()
+        self.titled = asyncio.Event()
+        """The turn is recorded, and the title that was asked for beside it."""
         self._head = 0
 
     def send(self, frame: ToHost) -> None:
@@ -103,8 +105,8 @@ class _Supervisor:
         if received.WhichOneof("body") == "append":
             append = received.append
             self._later(append.append_id, list(append.events))
-            if any(output.type == "turn_completed" for output in append.outputs):
-                self.turn_completed.set()
+            if any(output.type == "title" for output in append.outputs):
+                self.titled.set()
 
     def admit(self) -> None:
         """Admit the one input of the rehearsal."""

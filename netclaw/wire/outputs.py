@@ -139,6 +139,15 @@ def _read_processing(m: pb.Output) -> out.ProcessingOutput:
     return out.ProcessingOutput(phase=Phase(m.phase), buffered_inputs=m.buffered_inputs)
 
 
+def _write_retry(output: out.RetryOutput, m: pb.Output) -> None:
+    m.turn_id, m.text = output.turn_id, output.sentence
+    m.duration_ms = int(output.wait_s * 1000)
+
+
+def _read_retry(m: pb.Output) -> out.RetryOutput:
+    return out.RetryOutput(turn_id=TurnId(m.turn_id), sentence=m.text, wait_s=m.duration_ms / 1000)
+
+
 def _write_title(output: out.TitleOutput, m: pb.Output) -> None:
     m.text = output.title
 
@@ -278,6 +287,7 @@ _FORMS: tuple[_Form[Output], ...] = (
     _form(out.UsageOutput, "usage", _write_usage, _read_usage),
     _form(out.FileOutput, "file", _write_file, _read_file),
     _form(out.ProcessingOutput, "processing", _write_processing, _read_processing),
+    _form(out.RetryOutput, "retry", _write_retry, _read_retry),
     _form(out.TitleOutput, "title", _write_title, _read_title),
     _form(out.ErrorOutput, "error", _write_error, _read_error),
     _form(out.NoticeOutput, "notice", _write_notice, _read_notice),

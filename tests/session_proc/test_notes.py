@@ -100,7 +100,9 @@ async def test_models_that_all_fail_leave_the_cut(
 async def test_the_call_ends_after_the_sidecar_timeout(
     host: ScriptedHost, start: Start, scribe: FakeModel
 ) -> None:
-    host.settings = replace(host.settings, timeouts=TurnTimeouts(sidecar_s=0.3))
+    host.settings = replace(
+        host.settings, timeouts=TurnTimeouts(sidecar_s=0.3), fallback_model=None
+    )
     scribe.enqueue("[[gate:never]][[reply:late]]")
     event = await compact(host, start)
     assert "no notes" in event.notes

@@ -110,6 +110,16 @@ class ProcessingOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOutput:
+    """A model call failed before it said anything and is made again; ephemeral, like a phase."""
+
+    turn_id: TurnId
+    sentence: str
+    wait_s: float
+    """Seconds until the next attempt; 0 when another model is asked at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TitleOutput:
     """Lifecycle: the title changed."""
 
@@ -213,6 +223,7 @@ Output = (
     | UsageOutput
     | FileOutput
     | ProcessingOutput
+    | RetryOutput
     | TitleOutput
     | ErrorOutput
     | NoticeOutput
@@ -232,6 +243,7 @@ FILTER_OF: dict[type[Output], OutputFilter | None] = {
     UsageOutput: OutputFilter.USAGE,
     FileOutput: OutputFilter.FILES,
     ProcessingOutput: OutputFilter.PROCESSING_STATE,
+    RetryOutput: OutputFilter.PROCESSING_STATE,
     TitleOutput: None,
     ErrorOutput: None,
     NoticeOutput: None,

@@ -25,6 +25,16 @@ CALL_INTERRUPTED = (
     " It may have taken effect. It was not run again."
 )
 CALL_NOT_STARTED = "Cancelled: this call was never started."
+CONSENT_REFUSED = (
+    "Refused: a person was asked for consent to this call and said no. It was not run. Do not try"
+    " to reach the same by another way."
+)
+CONSENT_UNATTENDED = (
+    "Denied (approval_required_unattended): this call needs a person's consent, and nobody can give"
+    " it in this turn. It was not run."
+)
+PROMPT_CLOSED = "This prompt is no longer open."
+NOT_YOUR_PROMPT = "This prompt is another person's to answer."
 CALL_MISSING = "No result of this call is known."
 
 NUDGE_EMPTY = (
@@ -44,6 +54,10 @@ STARTED_AGAIN = (
 )
 
 NOTE_STOPPED = "[netclaw] The person stopped this turn before it was finished."
+NOTE_ABANDONED = (
+    "[netclaw] The turn above was given up while calls of it waited for consent, because the person"
+    " wrote something new. Those calls were not run."
+)
 NOTE_PREEMPTED = (
     "[netclaw] The automated turn above stopped unfinished, because a person wrote. Its remaining"
     " steps were not run."
@@ -150,9 +164,40 @@ COMPACTION_ABANDONED = (
     "The conversation is too long for the model and could not be shortened: no notes could be made,"
     " and nothing else would have been left. It stays as it was."
 )
+COMMAND_REFUSED = "This command changes the conversation, which is not for you to do here."
+NOTHING_RUNS = "Stopped. Nothing is running now."
+COMPACTING = "The conversation is being shortened now."
+
+
+def title_too_long(limit: int) -> str:
+    """Why a title was not taken."""
+    return f"A title has at most {limit} characters. The title stays as it was."
+
+
+def title_set(title: str) -> str:
+    """What whoever set or cleared the title is told."""
+    return f"The title is now: {title}" if title else "The model will name this conversation again."
+
+
 NOTHING_TO_COMPACT = "There is nothing to shorten in this conversation yet."
 NOTES_EMPTY = "The model answered with nothing."
 NOTES_WITHOUT_ROOM = "There is no room for them."
+
+
+def retrying(failure: str, wait_s: float) -> str:
+    """What who waits is told while a model call is made again."""
+    return f"{failure} Trying again in {max(wait_s, 0.1):.1f} s."
+
+
+def asking_fallback(failure: str) -> str:
+    """What who waits is told when the fallback model takes over."""
+    return f"{failure} The fallback model is asked instead."
+
+
+def fallback_failed(first: str, last: str) -> str:
+    """Why a turn failed when the fallback model was no help either."""
+    return f"{first} The fallback model failed too: {last}"
+
 
 THIS_MESSAGE = "This message"
 EARLIER_MESSAGE = "An earlier message"
