@@ -11,9 +11,10 @@ from enum import StrEnum
 
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.session import sentences
+from netclaw.core.session import consent, sentences
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import SessionEvent, TurnFailed
+from netclaw.core.session.open_work import open_run_ids
 from netclaw.core.session.state import OpenTurn, SessionState
 from netclaw.core.settings import SupervisionSettings
 
@@ -147,20 +148,25 @@ def poison_events(state: SessionState, reference: str) -> tuple[SessionEvent, ..
     if turn is None:
         return ()
     note = sentences.with_warning(sentences.POISON_TURN, has_launched=turn.has_launched)
-    return (_failed(turn, ErrorCategory.INTERNAL, reference, note),)
+    return (_failed(state, turn, ErrorCategory.INTERNAL, reference, note),)
 
 
 def stop_event(state: SessionState, reference: str) -> TurnFailed | None:
-    """What the supervisor appends when a stopped session has no process to end its turn."""
+    """What the supervisor appends when a stopped session has no process to end its turn.
+
+    None for a turn that waits on consent alone: it stays parked, and an answer takes it up.
+    """
     turn = state.turn
-    if turn is None:
+    if turn is None or consent.is_parked(state):
         return None
     note = sentences.stop_notice(AfterDrain.NOTHING, has_launched=turn.has_launched)
-    event = _failed(turn, ErrorCategory.INTERRUPTED, reference, note)
+    event = _failed(state, turn, ErrorCategory.INTERRUPTED, reference, note)
     return replace(event, is_person_told=not turn.is_person_told_of_stop)
 
 
-def _failed(turn: OpenTurn, category: ErrorCategory, reference: str, note: str) -> TurnFailed:
+def _failed(
+    state: SessionState, turn: OpenTurn, category: ErrorCategory, reference: str, note: str
+) -> TurnFailed:
     returned = set(turn.joined_since_round)
     return TurnFailed(
         turn_id=turn.turn_id,
@@ -169,4 +175,5 @@ def _failed(turn: OpenTurn, category: ErrorCategory, reference: str, note: str) 
         note=note,
         input_ids=tuple(item for item in turn.input_ids if item not in returned),
         closed_call_ids=tuple(item.call.call_id for item in turn.batch if item.result is None),
+        open_child_runs=open_run_ids(state),
     )

@@ -21,6 +21,7 @@ from netclaw.core.session.effects import (
     ExitProcess,
     Log,
     QueueCheckpoint,
+    RecheckCall,
     ReleaseDeltas,
     RunTool,
     StartTimer,
@@ -29,7 +30,9 @@ from netclaw.core.session.state import Runtime, SessionState
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.model_requests import ModelRequests
+from netclaw.session_proc.no_part import NoPart
 from netclaw.session_proc.outbound import Outbound
+from netclaw.session_proc.rechecks import Rechecks
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.sidecars import Sidecars
 from netclaw.session_proc.tool_launcher import ToolLauncher
@@ -46,6 +49,8 @@ class Performer:
         driver: TurnDriver,
         sidecars: Sidecars,
         launcher: ToolLauncher,
+        rechecks: Rechecks,
+        no_part: NoPart,
         timers: RuleTimers,
         outbound: Outbound,
         ending: Ending,
@@ -55,6 +60,8 @@ class Performer:
         self._driver = driver
         self._sidecars = sidecars
         self._launcher = launcher
+        self._rechecks = rechecks
+        self._no_part = no_part
         self._timers = timers
         self._outbound = outbound
         self._ending = ending
@@ -73,11 +80,11 @@ class Performer:
         match effect:
             case CallModel():
                 self._call_model(effect, state, runtime)
-            case RunTool():
-                self._launcher.launch(effect)
+            case RunTool() | RecheckCall() | CancelTool():
+                self._of_tools(effect)
             case CallNotes() | CallTitle() | DistilMemory() | QueueCheckpoint() | CancelSidecar():
                 self._sidecars.perform(effect)
-            case CancelModel() | CancelTool() | CancelTimer():
+            case CancelModel() | CancelTimer():
                 self._cancel(effect)
             case ReleaseDeltas():
                 self._driver.release(effect.token)
@@ -89,15 +96,24 @@ class Performer:
                 self._log(effect.level, effect.text)
             case ExitProcess():
                 self._ending.finish(ExitCode.PASSIVATED)
+            case _:
+                self._no_part.perform(effect)
 
-    def _cancel(self, effect: CancelModel | CancelTool | CancelTimer) -> None:
+    def _cancel(self, effect: CancelModel | CancelTimer) -> None:
         match effect:
             case CancelModel():
                 self._driver.cancel(effect.token)
-            case CancelTool():
-                self._launcher.cancel(effect.token)
             case CancelTimer():
                 self._timers.cancel(effect.timer)
+
+    def _of_tools(self, effect: RunTool | RecheckCall | CancelTool) -> None:
+        match effect:
+            case RunTool():
+                self._launcher.launch(effect)
+            case RecheckCall():
+                self._rechecks.judge(effect)
+            case CancelTool():
+                self._launcher.cancel(effect.token)
 
     def _call_model(self, effect: CallModel, state: SessionState, runtime: Runtime) -> None:
         turn = state.turn

@@ -36,8 +36,10 @@ from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
 from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.no_memory import NoMemory
+from netclaw.session_proc.no_part import NoPart
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.performer import Performer
+from netclaw.session_proc.rechecks import Rechecks
 from netclaw.session_proc.recovery import recover_state
 from netclaw.session_proc.rule_timers import RuleTimers
 from netclaw.session_proc.session_log import SessionLog
@@ -220,6 +222,8 @@ async def build_session(
                 post=actor.post,
             ),
             launcher=launcher,
+            rechecks=Rechecks(actor.post),
+            no_part=NoPart(actor.post, lambda level, text: _log_line(log, lines, level, text)),
             timers=timers,
             outbound=outbound,
             ending=ending,

@@ -159,7 +159,7 @@ def _give_up(state: SessionState) -> GiveUp | None:
 
 def replies_of(state: SessionState, event: SessionEvent) -> tuple[OutboxRow, ...]:
     """What channels are told of a turn that was given up."""
-    if not isinstance(event, TurnFailed):
+    if not isinstance(event, TurnFailed) or state.turn is None:
         return ()
     consumed = tuple(i for i in state.in_turn if i.admitted.input_id in event.input_ids)
-    return rows_for(consumed, turn_id=event.turn_id, text=event.note)
+    return rows_for(consumed, state.turn, text=event.note)

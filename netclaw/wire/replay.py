@@ -138,7 +138,10 @@ class Replay:
 
 def _failed(event: ev.TurnFailed) -> tuple[Output, ...]:
     completed = out.TurnCompletedOutput(
-        turn_id=event.turn_id, input_ids=event.input_ids, outcome=None
+        turn_id=event.turn_id,
+        input_ids=event.input_ids,
+        outcome=None,
+        open_child_runs=event.open_child_runs,
     )
     if not event.is_person_told:
         return (completed,)

@@ -69,11 +69,13 @@ class ChildAccepted:
     turn_id: TurnId
     call_id: CallId
     authority: Authority
+    is_attended: bool = False
+    """Whether a person can answer its consent requests; else they are refused at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildStarted:
-    """P (parent): the run's process was seen at work for the first time."""
+    """P (parent): the run's process, the first or one after a park, was seen at work."""
 
     run_id: RunId
 

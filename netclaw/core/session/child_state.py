@@ -29,6 +29,10 @@ class ChildRun:
     accepted: ChildAccepted
     accepted_at: int
     state: ChildState = ChildState.ACCEPTED
+    start: int = 1
+    """Which start of its process this is; a report of an earlier one is old."""
+    is_started: bool = False
+    """Whether that process was seen at work; before, the answers it takes along stay here."""
     park: ParkKind | None = None
     requests: tuple[RunRequest, ...] = ()
     is_dispatch_closed: bool = False
@@ -43,6 +47,21 @@ class ChildRun:
     def run_id(self) -> RunId:
         """The run's name."""
         return self.accepted.run_id
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has a process, or is to have one at once."""
+        return self.ended is None and self.park is None
+
+    @property
+    def is_waiting_for_consent(self) -> bool:
+        """Whether it has no process until somebody answers."""
+        return self.ended is None and self.park is ParkKind.CONSENT
+
+    @property
+    def unanswered(self) -> tuple[RunRequest, ...]:
+        """The requests that wait for a person."""
+        return tuple(item for item in self.requests if item.answer is None)
 
     @property
     def is_undelivered(self) -> bool:

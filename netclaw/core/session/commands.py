@@ -11,9 +11,11 @@ from enum import StrEnum
 
 from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import DispatchToken
+from netclaw.core.ids import CallId, DispatchToken
 from netclaw.core.messages import Usage
 from netclaw.core.session.after_drain import AfterDrain
+from netclaw.core.session.child_commands import ChildCommand
+from netclaw.core.session.job_commands import JobCommand
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.rulings import ALLOWED, CallRuling
 from netclaw.core.tool_call import ToolResult
@@ -25,6 +27,7 @@ class TimerKind(StrEnum):
     IDLE = "idle"
     PASSIVATION_GRACE = "passivation-grace"
     DRAIN_SAFE_POINT = "drain-safe-point"
+    CHILD_DRAIN = "child-drain"
 
 
 class FinishReason(StrEnum):
@@ -104,6 +107,14 @@ class FinishTool:
     token: DispatchToken
     result: ToolResult
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishRecheck:
+    """A call that was not launched yet has been judged (again), as `RecheckCall` asked."""
+
+    call_id: CallId
+    ruling: CallRuling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +218,7 @@ SessionCommand = (
     | FailRound
     | BeginOutput
     | FinishTool
+    | FinishRecheck
     | LookAgain
     | StopTurn
     | Drain
@@ -219,4 +231,6 @@ SessionCommand = (
     | Passivate
     | FireTimer
     | ChangeInterest
+    | ChildCommand
+    | JobCommand
 )

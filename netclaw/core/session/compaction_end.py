@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from netclaw.core.ids import InputId
-from netclaw.core.session import compacting, drain, passivation, sentences, tool_batch, turn
+from netclaw.core.session import (
+    compacting,
+    consent,
+    consent_answers,
+    drain,
+    passivation,
+    sentences,
+    tool_batch,
+    turn,
+)
 from netclaw.core.session.commands import Compact, FailNotes, FinishNotes, TimerKind
 from netclaw.core.session.compaction_state import CompactionPlan, CompactionRun, Trigger
+from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelSidecar, CancelTimer, Log
 from netclaw.core.session.outputs import NoticeOutput
@@ -70,6 +80,7 @@ def stop(draft: Draft, open_turn: OpenTurn, run: CompactionRun) -> None:
     draft.perform(CancelSidecar(token=run.token))
     draft.runtime = replace(draft.runtime, compaction=None)
     draft.move(Phase.PROCESSING)
+    consent.close_unlaunched(draft, open_turn, Withdrawal.TURN_STOPPED)
     turn.stop(draft, open_turn)
 
 
@@ -84,14 +95,20 @@ def _go_on(draft: Draft, run: CompactionRun) -> None:
     if draft.runtime.drain is not None:
         draft.runtime = replace(draft.runtime, drain_token="")
         draft.perform(CancelTimer(timer=TimerKind.DRAIN_SAFE_POINT))
-        passivation.begin(draft, reason="drain", grace_s=0.0)
+        passivation.leave(draft)
     else:
+        consent_answers.go_on(draft)
         turn.start_next(draft, first=_waiting(draft, run.next_input))
 
 
 def _go_on_in_turn(draft: Draft, open_turn: OpenTurn) -> None:
-    """The boundary is decided once more, because people may have written meanwhile."""
-    if open_turn.batch:
+    """The boundary is decided once more, because people may have written meanwhile.
+
+    So is what a parked turn waits for: people may have answered.
+    """
+    if turn.open_call_ids(open_turn):
+        consent_answers.go_on(draft)
+    elif open_turn.batch:
         tool_batch.pass_boundary_if_reached(draft)
     elif draft.runtime.drain is not None:
         drain.stop_here(draft, open_turn, point="compaction")

@@ -62,6 +62,17 @@ class Withdrawal(StrEnum):
     """The child run was cancelled or is over (decision 49)."""
 
 
+class Dismissal(StrEnum):
+    """Why nothing follows from an answer."""
+
+    NOT_OPEN = "not-open"
+    """No call waits for it: unknown, answered before, withdrawn."""
+    NOT_OFFERED = "not-offered"
+    """The request has no such option."""
+    NOT_THEIRS = "not-theirs"
+    """It is another person's to give (decision 48)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentRequested:
     """P: a call waits for a person; precedes the prompt. `run_id` names a child's run."""
@@ -90,3 +101,13 @@ class ConsentWithdrawn:
     call_id: CallId
     reason: Withdrawal
     run_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDismissed:
+    """P: nothing follows from this answer, and it is looked at no more; a request stays open."""
+
+    call_id: CallId
+    option: str
+    answerer: str
+    reason: Dismissal

@@ -12,19 +12,29 @@ from typing import TypeVar, cast
 
 from netclaw.core.ids import IdMaker
 from netclaw.core.redaction import redact_shapes
-from netclaw.core.session import commands as c
 from netclaw.core.session import (
+    asides,
+    child_control,
+    child_runs,
     compaction_end,
+    consent,
+    consent_answers,
     drain,
     ending,
     heal,
+    jobs,
     memories,
+    open_work,
     passivation,
     titles,
     tool_batch,
     turn,
 )
+from netclaw.core.session import child_commands as child
+from netclaw.core.session import commands as c
+from netclaw.core.session import job_commands as job
 from netclaw.core.session.commands import SessionCommand, TimerKind
+from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Decision, Log, ReleaseDeltas
 from netclaw.core.session.events import OutputStarted
@@ -63,16 +73,31 @@ def _recover(draft: Draft, command: c.Recover) -> None:
     del command
     if draft.runtime.phase is Phase.RECOVERING:
         heal.recover(draft)
+        _go_on(draft)
 
 
 def _advance(draft: Draft, command: c.Advance) -> None:
     del command
-    if draft.runtime.drain is not None or not draft.state.buffered:
+    stop = asides.asked_to_stop(draft.state)
+    if stop is not None:
+        _stop_turn(draft, c.StopTurn(actor=stop.admitted.authority.requester.sender_id or "/stop"))
+    _go_on(draft)
+
+
+def _go_on(draft: Draft) -> None:
+    """Take up what may go on by now: a batch that waited for people, else the next turn."""
+    if draft.runtime.drain is not None:
         return
-    if draft.runtime.phase is Phase.PASSIVATING:
-        passivation.abort(draft)
-    if draft.runtime.phase is Phase.READY:
-        turn.start_next(draft)
+    if consent_answers.is_due(draft):
+        consent_answers.wake(draft)
+    child_control.settle(draft)
+
+
+def _has_work(draft: Draft) -> bool:
+    """Whether anything may go on by now, or keeps the session up until it can."""
+    if open_work.holds_session(draft.state):
+        return True
+    return consent_answers.is_due(draft) or open_work.next_up(draft.state) is not None
 
 
 def _finish_round(draft: Draft, command: c.FinishRound) -> None:
@@ -111,6 +136,10 @@ def _finish_tool(draft: Draft, command: c.FinishTool) -> None:
     tool_batch.finish_call(draft, command)
 
 
+def _finish_recheck(draft: Draft, command: c.FinishRecheck) -> None:
+    consent_answers.finish_recheck(draft, command)
+
+
 def _look_again(draft: Draft, command: c.LookAgain) -> None:
     open_turn = draft.state.turn
     if open_turn is not None and command.token == draft.runtime.model_token:
@@ -123,12 +152,17 @@ def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
     if open_turn is not None and runtime.compaction is not None:
         compaction_end.stop(draft, open_turn, runtime.compaction)
         return
-    if open_turn is None or runtime.phase is not Phase.PROCESSING or runtime.is_stop_requested:
+    is_at_work = runtime.phase is Phase.PROCESSING and not runtime.is_stop_requested
+    is_at_rest = runtime.phase in (Phase.READY, Phase.PASSIVATING) and runtime.drain is None
+    if open_turn is None or not (is_at_work or is_at_rest):
         return
     draft.perform(Log(level="info", text=f"turn stopped by {command.actor}"))
+    if runtime.phase is Phase.PASSIVATING:
+        passivation.abort(draft)
     drain.cancel_all(draft)
+    consent.close_unlaunched(draft, open_turn, Withdrawal.TURN_STOPPED)
     if runtime.running:
-        draft.runtime = replace(runtime, is_stop_requested=True)
+        draft.runtime = replace(draft.runtime, is_stop_requested=True)
     else:
         turn.stop(draft, open_turn)
 
@@ -150,7 +184,7 @@ def _fail_notes(draft: Draft, command: c.FailNotes) -> None:
 
 
 def _passivate(draft: Draft, command: c.Passivate) -> None:
-    if draft.runtime.drain is not None or draft.state.buffered:
+    if draft.runtime.drain is not None or _has_work(draft):
         return
     if draft.runtime.phase in (Phase.READY, Phase.PASSIVATING):
         passivation.begin(draft, reason=command.reason, grace_s=0.0)
@@ -164,6 +198,8 @@ def _fire_timer(draft: Draft, command: c.FireTimer) -> None:
         _on_grace(draft)
     elif timer is TimerKind.DRAIN_SAFE_POINT and token and token == runtime.drain_token:
         _on_drain_budget(draft)
+    elif timer is TimerKind.CHILD_DRAIN and token and token == runtime.child_drain_token:
+        child_control.give_up(draft)
 
 
 def _on_drain_budget(draft: Draft) -> None:
@@ -175,17 +211,18 @@ def _on_drain_budget(draft: Draft) -> None:
 
 
 def _on_idle(draft: Draft) -> None:
-    if draft.state.buffered:
-        turn.start_next(draft)
+    draft.runtime = replace(draft.runtime, idle_token="")
+    if _has_work(draft):
+        _go_on(draft)
     else:
         passivation.begin(draft, reason="idle", grace_s=draft.settings.tuning.passivation_grace_s)
 
 
 def _on_grace(draft: Draft) -> None:
     """An input that came meanwhile aborts, unless the daemon drains (S0 Lifecycle)."""
-    if draft.state.buffered and draft.runtime.drain is None:
+    if draft.runtime.drain is None and _has_work(draft):
         passivation.abort(draft)
-        turn.start_next(draft)
+        _go_on(draft)
     else:
         passivation.commit(draft)
 
@@ -208,6 +245,7 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(c.FailRound, _fail_round),
         _rule(c.BeginOutput, _begin_output),
         _rule(c.FinishTool, _finish_tool),
+        _rule(c.FinishRecheck, _finish_recheck),
         _rule(c.LookAgain, _look_again),
         _rule(c.StopTurn, _stop_turn),
         _rule(c.Drain, _drain),
@@ -220,6 +258,15 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(c.Passivate, _passivate),
         _rule(c.FireTimer, _fire_timer),
         _rule(c.ChangeInterest, _change_interest),
+        _rule(child.AcceptChild, child_runs.accept),
+        _rule(child.BeginChild, child_runs.begin),
+        _rule(child.ParkChild, child_runs.park),
+        _rule(child.CloseChildDispatch, child_runs.close_dispatch),
+        _rule(child.EndChild, child_runs.end),
+        _rule(child.CancelChild, child_control.cancel),
+        _rule(job.StartJob, jobs.start),
+        _rule(job.EndJob, jobs.end),
+        _rule(job.CancelJob, jobs.cancel),
     )
 )
 """The rule of each command."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from netclaw.core.ids import DispatchToken, IdMaker, TurnId
+from netclaw.core.session import open_work, snapshots
 from netclaw.core.session import phase as phases
-from netclaw.core.session import snapshots
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.effects import (
     CallModel,
@@ -90,6 +90,10 @@ class Draft:
         if target is not self._path[-1]:
             self._path.append(target)
 
+    def rest_anew(self) -> None:
+        """Something happened in a session at rest: its idle time begins again."""
+        self.runtime = replace(self.runtime, idle_token="")
+
     def call_model(self, turn: OpenTurn) -> None:
         """Start the next model call of the turn."""
         self.perform(self._model_call(turn.turn_id, turn.rounds))
@@ -132,21 +136,28 @@ class Draft:
             self.runtime = replace(self.runtime, snapshot_seq=self.state.head)
 
     def _phase_effects(self) -> tuple[Effect, ...]:
-        """Only a change of phase touches the idle timer, so internal ticks never reset it."""
+        """Only real work touches the idle timer: a change of phase, or of what stopped it."""
         before, after = self._path[0], self._path[-1]
         if before is after:
-            return ()
+            is_let_go = after is Phase.READY and not self.runtime.idle_token
+            return self._idle_timer() if is_let_go else ()
         walked = " -> ".join(phase.value for phase in self._path)
         effects: list[Effect] = [
             Log(level="debug", text=f"phase {walked}"),
             Emit(output=ProcessingOutput(phase=after, buffered_inputs=len(self.state.buffered))),
         ]
-        idle_s = self.settings.tuning.idle_s
-        if after is Phase.READY and idle_s > 0:
-            token = self.make_id()
-            self.runtime = replace(self.runtime, idle_token=token)
-            effects.append(StartTimer(timer=TimerKind.IDLE, token=token, after_s=idle_s))
+        if after is Phase.READY:
+            effects.extend(self._idle_timer())
         elif before is Phase.READY:
             self.runtime = replace(self.runtime, idle_token="")
             effects.append(CancelTimer(timer=TimerKind.IDLE))
         return tuple(effects)
+
+    def _idle_timer(self) -> tuple[Effect, ...]:
+        """Start it anew, unless something keeps the session up: then it starts when that ends."""
+        idle_s = self.settings.tuning.idle_s
+        if idle_s <= 0 or open_work.holds_session(self.state):
+            return ()
+        token = self.make_id()
+        self.runtime = replace(self.runtime, idle_token=token)
+        return (StartTimer(timer=TimerKind.IDLE, token=token, after_s=idle_s),)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.session import call_results, passivation, replies, sentences, turn
+from netclaw.core.session import (
+    call_results,
+    child_control,
+    consent,
+    passivation,
+    replies,
+    sentences,
+    turn,
+)
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import Drain, TimerKind
 from netclaw.core.session.draft import Draft
@@ -25,6 +33,9 @@ give it more. A turn that launched nothing has no such limit: it is as good as a
 
 BUDGET_MARGIN_S = 1.0
 """Kept of the budget for writing down where the turn stopped."""
+
+CHILD_EXTRA_S = 18.0
+"""What every budget of a stop has more when a child run is at work (decision 12)."""
 
 
 def may_resume(state: SessionState) -> bool:
@@ -60,6 +71,7 @@ def begin(draft: Draft, command: Drain) -> None:
     """
     if _then(draft) is not AfterDrain.NOTHING:
         draft.runtime = replace(draft.runtime, drain=DrainState(then=command.then))
+    child_control.begin_drain(draft, max(0.0, command.budget_s - BUDGET_MARGIN_S))
     if draft.runtime.phase in (Phase.PROCESSING, Phase.COMPACTING):
         _wait_for_safe_point(draft, command.budget_s)
     elif draft.runtime.phase in (Phase.READY, Phase.PASSIVATING):
@@ -67,10 +79,14 @@ def begin(draft: Draft, command: Drain) -> None:
 
 
 def leave(draft: Draft) -> None:
-    """Exit from rest; a turn that is open and that nothing would take up is ended first."""
+    """Exit from rest; a turn that is open and that nothing would take up is ended first.
+
+    One that waits on consent alone stays as it is: an answer takes it up, whatever follows.
+    """
     open_turn = draft.state.turn
-    if open_turn is None or _then(draft) is not AfterDrain.NOTHING:
-        passivation.begin(draft, reason="drain", grace_s=0.0)
+    is_kept = _then(draft) is not AfterDrain.NOTHING or consent.is_parked(draft.state)
+    if open_turn is None or is_kept:
+        passivation.leave(draft)
         return
     if draft.runtime.phase is Phase.PASSIVATING:
         passivation.abort(draft)
@@ -90,10 +106,26 @@ def stop_here(draft: Draft, open_turn: OpenTurn, *, point: str) -> None:
     """
     then = _then(draft) or AfterDrain.DAEMON_STOP
     draft.perform(CancelTimer(timer=TimerKind.DRAIN_SAFE_POINT))
-    if then is AfterDrain.NOTHING:
+    if consent.is_held(open_turn):
+        _leave_held(draft, open_turn, then)
+    elif then is AfterDrain.NOTHING:
         _end_here(draft, open_turn)
     else:
         _leave_open(draft, open_turn, then, point=point)
+
+
+def _leave_held(draft: Draft, open_turn: OpenTurn, then: AfterDrain) -> None:
+    """Leave a turn that is up to people without a word: its prompts stay open (S0 Passivation).
+
+    What a person approved and nothing would launch ends with the turn.
+    """
+    close_lost_calls(draft, open_turn)
+    if then is AfterDrain.NOTHING and not consent.is_parked(draft.state):
+        _end_here(draft, draft.state.turn or open_turn)
+        return
+    turn.clear_turn(draft)
+    draft.move(Phase.READY)
+    passivation.leave(draft)
 
 
 def _end_here(draft: Draft, open_turn: OpenTurn) -> None:
@@ -107,10 +139,7 @@ def interrupt(draft: Draft, open_turn: OpenTurn, sentence: str) -> None:
 
     An input that joined after the last round returns to the buffer (protocol "Recovery, exactly").
     """
-    for item in open_turn.batch:
-        if item.is_launched and item.result is None:
-            result = call_results.interrupted(item)
-            call_results.record(draft, open_turn, result, name=item.call.name)
+    close_lost_calls(draft, open_turn)
     turn.fail(
         draft,
         open_turn,
@@ -118,6 +147,14 @@ def interrupt(draft: Draft, open_turn: OpenTurn, sentence: str) -> None:
         sentence=sentence,
         returned=frozenset(open_turn.joined_since_round),
     )
+
+
+def close_lost_calls(draft: Draft, open_turn: OpenTurn) -> None:
+    """Give each launched call its result whose own will never be known."""
+    for item in open_turn.batch:
+        if item.is_launched and item.result is None:
+            result = call_results.interrupted(item)
+            call_results.record(draft, open_turn, result, name=item.call.name)
 
 
 def _leave_open(draft: Draft, open_turn: OpenTurn, then: AfterDrain, *, point: str) -> None:
@@ -136,10 +173,10 @@ def _leave_open(draft: Draft, open_turn: OpenTurn, then: AfterDrain, *, point: s
         sentence = sentences.stop_notice(then, has_launched=open_turn.has_launched)
         kind = "restarting" if then.is_restart else "stopping"
         draft.say(NoticeOutput(sentence=sentence, kind=kind))
-        draft.post(replies.rows_for(state.in_turn, turn_id=open_turn.turn_id, text=sentence))
+        draft.post(replies.rows_for(state.in_turn, open_turn, text=sentence))
     turn.clear_turn(draft)
     draft.move(Phase.READY)
-    passivation.begin(draft, reason="drain", grace_s=0.0)
+    passivation.leave(draft)
 
 
 def stop_by_force(draft: Draft) -> None:

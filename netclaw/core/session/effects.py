@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from netclaw.core.authority import Audience
 from netclaw.core.ids import CallId, DispatchToken, SessionId, TurnId
 from netclaw.core.messages import Message
+from netclaw.core.session.child_effects import ChildEffect
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.events import OutboxRow, SessionEvent
+from netclaw.core.session.job_effects import JobEffect
 from netclaw.core.session.outputs import Output
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.tool_call import ToolCall
@@ -94,6 +96,19 @@ class RunTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecheckCall:
+    """Judge a call before its launch; the end is one FinishRecheck with its `call_id`.
+
+    `option` is the key of the option that a person chose, None for a call that was never judged
+    by this process: it was recorded by an earlier one and not launched.
+    """
+
+    turn_id: TurnId
+    call: ToolCall
+    option: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CancelTool:
     """Kill the whole tree of a launched call; it still reports one FinishTool."""
 
@@ -155,6 +170,7 @@ Effect = (
     | QueueCheckpoint
     | CancelSidecar
     | RunTool
+    | RecheckCall
     | CancelTool
     | ReleaseDeltas
     | Emit
@@ -162,6 +178,8 @@ Effect = (
     | CancelTimer
     | ExitProcess
     | Log
+    | ChildEffect
+    | JobEffect
 )
 
 

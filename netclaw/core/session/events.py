@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKind
+from netclaw.core.authority import Audience, Authority, DeliveryTarget, Principal, SourceKind
 from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
@@ -28,6 +28,7 @@ from netclaw.core.session.child_events import (
     ChildStarted,
 )
 from netclaw.core.session.consent_events import (
+    AnswerDismissed,
     ConsentAnswered,
     ConsentRequested,
     ConsentWithdrawn,
@@ -99,6 +100,9 @@ class AnswerAdmitted:
     call_id: CallId
     option: str
     answerer: str
+    """Sender id, which means something within its `boundary` alone."""
+    boundary: str = ""
+    principal: Principal = Principal.UNTRUSTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +217,7 @@ class TurnFailed:
     input_ids: tuple[InputId, ...]
     closed_call_ids: tuple[CallId, ...] = ()
     is_person_told: bool = True
+    open_child_runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +313,7 @@ SessionEvent = (
     | ConsentRequested
     | ConsentAnswered
     | ConsentWithdrawn
+    | AnswerDismissed
     | ChildAccepted
     | ChildStarted
     | ChildParked

@@ -66,6 +66,7 @@ STEPS: dict[type[SessionEvent], _Step] = dict(
         _step(consent_events.ConsentRequested, consent.consent_requested),
         _step(consent_events.ConsentAnswered, consent.consent_answered),
         _step(consent_events.ConsentWithdrawn, consent.consent_withdrawn),
+        _step(consent_events.AnswerDismissed, consent.answer_dismissed),
         _step(child_events.ChildAccepted, children.child_accepted),
         _step(child_events.ChildStarted, children.child_started),
         _step(child_events.ChildParked, children.child_parked),

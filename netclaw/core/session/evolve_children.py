@@ -34,9 +34,15 @@ def child_accepted(state: SessionState, recorded: Recorded, event: ChildAccepted
 
 
 def child_started(state: SessionState, recorded: Recorded, event: ChildStarted) -> SessionState:
-    """Its process works."""
+    """Its process works, and the answers it took along are its own to act on."""
     del recorded
-    return with_run(state, event.run_id, lambda run: _moved(run, ChildState.RUNNING))
+    return with_run(
+        state,
+        event.run_id,
+        lambda run: replace(
+            _moved(run, ChildState.RUNNING), is_started=True, requests=run.unanswered
+        ),
+    )
 
 
 def child_parked(state: SessionState, recorded: Recorded, event: ChildParked) -> SessionState:
@@ -50,15 +56,13 @@ def child_parked(state: SessionState, recorded: Recorded, event: ChildParked) ->
 
 
 def child_resumed(state: SessionState, recorded: Recorded, event: ChildResumed) -> SessionState:
-    """It runs again; the answered requests are the new process's to act on."""
+    """It is to run again; its answers stay until the new process was seen with them."""
     del recorded
     return with_run(
         state,
         event.run_id,
         lambda run: replace(
-            _moved(run, ChildState.RUNNING),
-            park=None,
-            requests=tuple(item for item in run.requests if item.answer is None),
+            _moved(run, ChildState.RUNNING), park=None, start=run.start + 1, is_started=False
         ),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from netclaw.core.ids import CallId
 from netclaw.core.session.child_state import RunRequest
 from netclaw.core.session.consent_events import (
+    AnswerDismissed,
     ConsentAnswered,
     ConsentRequested,
     ConsentWithdrawn,
@@ -73,6 +74,18 @@ def consent_withdrawn(
             ),
         )
     return _with_consent(state, event.call_id, None)
+
+
+def answer_dismissed(
+    state: SessionState, recorded: Recorded, event: AnswerDismissed
+) -> SessionState:
+    """This answer waits no longer; the request it was for, and other answers, stay."""
+    del recorded
+    gone = (event.call_id, event.option, event.answerer)
+    left = tuple(
+        item for item in state.answers if (item.call_id, item.option, item.answerer) != gone
+    )
+    return replace(state, answers=left)
 
 
 def find_call(state: SessionState, call_id: CallId) -> CallState | None:

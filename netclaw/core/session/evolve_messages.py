@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from netclaw.core.ids import CallId, InputId
 from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from netclaw.core.session import loop_guard, sentences
+from netclaw.core.session import loop_guard, sentences, slash
 from netclaw.core.session.child_events import ChildResultDelivered
 from netclaw.core.session.events import (
     InputJoined,
@@ -178,7 +178,7 @@ def _inputs(
     return tuple(
         UserMessage(
             input_id=item.admitted.input_id,
-            text=item.admitted.text,
+            text=slash.spoken(item.admitted.text),
             at=item.at,
             sender=item.admitted.authority.requester.sender_id or "",
             media=item.admitted.media,

@@ -90,9 +90,7 @@ def input_admitted(state: SessionState, recorded: Recorded, event: InputAdmitted
 
 
 def answer_admitted(state: SessionState, recorded: Recorded, event: AnswerAdmitted) -> SessionState:
-    """An answer waits for its call; one to a call that is not open is nobody's work."""
-    if find_open(state, event.call_id) is None:
-        return state
+    """An answer waits until it is acted on or dismissed, whether or not its call is open."""
     return replace(state, answers=(*state.answers, event), last_activity_at=recorded.at)
 
 
@@ -241,6 +239,7 @@ def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> S
     after = _consume(state, event.turn_id, event.input_ids, outcome=None)
     return replace(
         after,
+        answers=_answers_left(state, frozenset(event.closed_call_ids)),
         history=without_inputs(state.history, returned),
         turns=state.turns + 1,
         last_activity_at=recorded.at,
@@ -373,13 +372,11 @@ def _consume(
     if _open(state, turn_id) is None:
         return replace(state, buffered=waiting)
     _, back = _split(state.in_turn, input_ids)
-    calls = {item.call.call_id for item in state.turn.batch} if state.turn else set()
     return replace(
         state,
         buffered=_in_order(waiting, back),
         in_turn=(),
         turn=None,
-        answers=tuple(item for item in state.answers if item.call_id not in calls),
         children=close_delivered(state.children, turn_id),
         jobs=drop_told(state.jobs, turn_id, outcome),
     )

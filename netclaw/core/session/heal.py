@@ -1,14 +1,24 @@
 """Closes what the last process left open, in one append, before the session is Ready.
 
 Exactly as protocol "Recovery, exactly": a launched call without a result gets an Interrupted one
-and is never run again; an open turn goes on under its own id or ends with a notice.
+and is never run again; an open turn goes on under its own id or ends with a notice. One whose
+calls wait for people, or were approved and not launched, does neither: it stands as it was.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from netclaw.core.session import drain, sentences, tool_batch, turn
+from netclaw.core.session import (
+    child_control,
+    consent,
+    consent_answers,
+    drain,
+    jobs,
+    sentences,
+    tool_batch,
+    turn,
+)
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Log
 from netclaw.core.session.events import Resumed
@@ -19,12 +29,18 @@ from netclaw.core.session.state import OpenTurn
 def recover(draft: Draft) -> None:
     """Become Ready and take up whatever work is due."""
     draft.move(Phase.READY)
+    jobs.reap(draft)
+    child_control.heal(draft)
     if draft.runtime.drain is not None:
         drain.leave(draft)
         return
     open_turn = draft.state.turn
     if open_turn is None:
+        consent_answers.go_on(draft)
         turn.take_up(draft)
+    elif consent.is_held(open_turn):
+        drain.close_lost_calls(draft, open_turn)
+        consent_answers.go_on(draft)
     elif not drain.may_resume(draft.state):
         _end(draft, open_turn, sentences.INTERRUPTED_TURN)
     elif drain.is_too_late(open_turn, draft.now_ms):
@@ -39,8 +55,10 @@ def _resume(draft: Draft, open_turn: OpenTurn) -> None:
     draft.move(Phase.PROCESSING)
     if open_turn.resume_until and open_turn.has_launched:
         draft.runtime = replace(draft.runtime, continuity=sentences.CONTINUED)
-    if open_turn.batch:
-        tool_batch.launch(draft)
+    if turn.open_call_ids(open_turn):
+        consent_answers.go_on(draft)
+    elif open_turn.batch:
+        tool_batch.pass_boundary_if_reached(draft)
     else:
         draft.call_model(open_turn)
 

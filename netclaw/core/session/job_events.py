@@ -43,6 +43,8 @@ class JobStarted:
     authority: Authority
     log_path: str
     limit_s: float | None = None
+    is_attended: bool = False
+    """Whether a person can answer consent requests of the turn that tells of its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from netclaw.core.session import memories
+from netclaw.core.session import memories, open_work
 from netclaw.core.session.commands import TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelTimer, ExitProcess, StartTimer
 from netclaw.core.session.events import Passivated
+from netclaw.core.session.job_effects import KillJob
 from netclaw.core.session.phase import Phase
 
 
@@ -29,6 +30,12 @@ def begin(draft: Draft, *, reason: str, grace_s: float) -> None:
         memories.begin_distillation(draft)
 
 
+def leave(draft: Draft) -> None:
+    """Wind down because of a drain, once no child run is waited for any more."""
+    if not open_work.awaited_runs(draft.state):
+        begin(draft, reason="drain", grace_s=0.0)
+
+
 def abort(draft: Draft) -> None:
     """Return to Ready because there is work again."""
     draft.move(Phase.READY)
@@ -41,9 +48,10 @@ def commit(draft: Draft) -> None:
     """Record Passivated with a snapshot and exit.
 
     The append needs the exact head, so an input admitted meanwhile makes it refused and this
-    decided again (protocol "Appending").
+    decided again (protocol "Appending"). Jobs die with the process (decision 85).
     """
     draft.record(Passivated(snapshot_seq=draft.state.head + 1))
     memories.cancel_distillation(draft)
+    draft.perform(*(KillJob(job_id=job.job_id) for job in draft.state.jobs if job.state.is_live))
     draft.runtime = replace(draft.runtime, is_exiting=True)
     draft.perform(ExitProcess(reason=draft.runtime.exit_reason))

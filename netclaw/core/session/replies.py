@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from netclaw.core.authority import DeliveryTarget
-from netclaw.core.ids import InputId, TurnId
+from netclaw.core.ids import InputId
 from netclaw.core.session.events import OutboxRow
-from netclaw.core.session.state import BufferedInput
+from netclaw.core.session.state import BufferedInput, OpenTurn
 
 
 def rows_for(
-    inputs: tuple[BufferedInput, ...], *, turn_id: TurnId, text: str
+    inputs: tuple[BufferedInput, ...], turn: OpenTurn, *, text: str
 ) -> tuple[OutboxRow, ...]:
-    """One reply for each delivery target of these inputs, in the order they first name it."""
+    """One reply for each delivery target of these inputs, in the order they first name it.
+
+    A turn that tells of results has no inputs; it answers where its authority says.
+    """
     if not text.strip():
         return ()
     wanted: dict[DeliveryTarget, list[InputId]] = {}
+    if not turn.input_ids:
+        wanted = {target: [] for target in turn.authority.delivery_targets}
     for item in inputs:
         for target in item.admitted.authority.delivery_targets:
             wanted.setdefault(target, []).append(item.admitted.input_id)
     return tuple(
-        OutboxRow(target=target, text=text, turn_id=turn_id, input_ids=tuple(input_ids))
+        OutboxRow(target=target, text=text, turn_id=turn.turn_id, input_ids=tuple(input_ids))
         for target, input_ids in wanted.items()
     )

@@ -151,6 +151,11 @@ class Runtime:
     phase: Phase = Phase.RECOVERING
     model_token: DispatchToken | None = None
     running: tuple[RunningTool, ...] = ()
+    rechecking: tuple[CallId, ...] = ()
+    """Calls that are being judged before their launch."""
+    asked: tuple[CallId, ...] = ()
+    """Calls of the open batch for whose consent this process asked; other requests are recovered
+    ones."""
     interest: OutputFilter = OutputFilter(0)
     drain: DrainState | None = None
     is_stop_requested: bool = False
@@ -167,6 +172,7 @@ class Runtime:
     idle_token: str = ""
     grace_token: str = ""
     drain_token: str = ""
+    child_drain_token: str = ""
     snapshot_seq: int = 0
     """seq of the last stored snapshot: the shell sets it from its Welcome, decisions that ask for
     a snapshot move it, and the shell moves it back when a periodic one was not stored."""

@@ -1,7 +1,8 @@
 """A round's tool calls: pairing, launching, results, and the batch boundary.
 
 A call is launched by a ToolBatchStarted that names it and never again; it has one result. The
-boundary is reached when every call of the batch has a durable result.
+boundary is reached when every call of the batch has a durable result. Until then a batch in which
+nothing runs is parked: its turn waits for people, in phase Ready.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from netclaw.core.session import (
     call_results,
     compacting,
     compaction,
+    consent,
     drain,
     loop_guard,
     sentences,
@@ -24,6 +26,7 @@ from netclaw.core.session import (
 from netclaw.core.session.commands import FinishRound, FinishTool
 from netclaw.core.session.compaction import TooLarge
 from netclaw.core.session.compaction_state import Trigger
+from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import RunTool
 from netclaw.core.session.events import RoundRecorded, ToolBatchStarted
@@ -32,6 +35,8 @@ from netclaw.core.session.outputs import (
     TextOutput,
     ToolCallOutput,
 )
+from netclaw.core.session.phase import Phase
+from netclaw.core.session.rulings import CallRuling, Outcome
 from netclaw.core.session.state import OpenTurn, RunningTool
 from netclaw.core.text import storable
 from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
@@ -43,8 +48,10 @@ SHOWS_TEXT = OutputFilter.TEXT | OutputFilter.TEXT_STREAMING
 def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
     """Record the round and launch its calls in one append, unless the loop guard ends the turn.
 
-    While draining nothing is launched: the calls wait for the next start, and the preamble stays
-    unreleased so that the turn can go on then.
+    A call that does not run by its ruling has its result at once; one that needs consent is asked
+    for and waits, and the others run meanwhile. While draining nothing is launched or asked for:
+    the calls are judged again at the next start, and the preamble stays unreleased so that the
+    turn can go on then.
     """
     calls = _named(draft, command)
     verdict = loop_guard.judge(open_turn.guard, calls)
@@ -54,12 +61,35 @@ def begin(draft: Draft, open_turn: OpenTurn, command: FinishRound) -> None:
         return
     _record_round(draft, open_turn, command, calls)
     refused = {result.call_id: result for result in verdict.refusals}
-    for call in calls:
-        result = refused.get(call.call_id) or _fault_of(call)
-        if result is not None:
-            draft.say(_call_output(draft, open_turn, call))
+    admitted: list[tuple[ToolCall, CallRuling]] = []
+    for call, proposed in zip(calls, command.calls, strict=True):
+        ruling = proposed.ruling
+        result = (
+            refused.get(call.call_id)
+            or _fault_of(call)
+            or consent.unruled(draft.state, call, ruling)
+        )
+        if result is None:
+            admitted.append((call, ruling))
+        else:
+            show_call(draft, open_turn, call)
             call_results.record(draft, open_turn, result, name=call.name)
-    launch(draft)
+    if draft.runtime.drain is None:
+        _launch_or_ask(draft, open_turn, admitted)
+    pass_boundary_if_reached(draft)
+
+
+def _launch_or_ask(
+    draft: Draft, open_turn: OpenTurn, admitted: list[tuple[ToolCall, CallRuling]]
+) -> None:
+    allowed = tuple(call for call, ruling in admitted if ruling.outcome is Outcome.ALLOWED)
+    for call, _ in admitted:
+        show_call(draft, open_turn, call)
+    if allowed:
+        start(draft, open_turn, allowed)
+    for call, ruling in admitted:
+        if ruling.outcome is Outcome.REQUIRES_CONSENT:
+            consent.ask(draft, open_turn, call, ruling)
 
 
 def _named(draft: Draft, command: FinishRound) -> tuple[ToolCall, ...]:
@@ -110,22 +140,6 @@ def _record_round(
     draft.say(turn.usage_output(draft, open_turn.turn_id, so_far, context_tokens=tokens))
 
 
-def launch(draft: Draft) -> None:
-    """Launch the calls of the batch that were never launched; pass the boundary if none is open."""
-    open_turn = draft.state.turn
-    if open_turn is None:
-        return
-    waiting = tuple(
-        item.call for item in open_turn.batch if item.result is None and not item.is_launched
-    )
-    if not waiting:
-        pass_boundary_if_reached(draft)
-    elif draft.runtime.drain is not None:
-        drain.stop_here(draft, open_turn, point="before-batch")
-    else:
-        _start(draft, open_turn, waiting)
-
-
 def finish_call(draft: Draft, command: FinishTool) -> None:
     """Record the result of a launched call of this process; anything else is stale."""
     open_turn = draft.state.turn
@@ -142,7 +156,10 @@ def finish_call(draft: Draft, command: FinishTool) -> None:
 def pass_boundary_if_reached(draft: Draft) -> None:
     """Decide at the boundary: stop, drain, preemption, joining, compaction, next model call."""
     open_turn = draft.state.turn
-    if open_turn is None or turn.open_call_ids(open_turn):
+    if open_turn is None:
+        return
+    if turn.open_call_ids(open_turn):
+        _rest_if_nothing_runs(draft, open_turn)
         return
     person = turn_join.preemptor(draft.state)
     if draft.runtime.is_stop_requested:
@@ -154,6 +171,25 @@ def pass_boundary_if_reached(draft: Draft) -> None:
     else:
         turn_join.join(draft, open_turn)
         _follow_up(draft, open_turn)
+
+
+def _rest_if_nothing_runs(draft: Draft, open_turn: OpenTurn) -> None:
+    """Park a batch that only people can bring on; whoever may end that wait does so at once."""
+    runtime = draft.runtime
+    if runtime.running or runtime.rechecking:
+        return
+    if runtime.drain is not None:
+        drain.stop_here(draft, open_turn, point="before-batch")
+        return
+    person = consent.overtaker(draft.state, asked=runtime.asked)
+    if person is None:
+        draft.move(Phase.READY)
+        return
+    consent.close_unlaunched(draft, open_turn, Withdrawal.SUPERSEDED)
+    if turn_join.is_person(open_turn.authority):
+        turn.abandon(draft, open_turn)
+    else:
+        turn.preempt(draft, open_turn, person)
 
 
 def _follow_up(draft: Draft, open_turn: OpenTurn) -> None:
@@ -192,12 +228,12 @@ def look_again(draft: Draft, open_turn: OpenTurn) -> None:
         draft.call_model(open_turn)
 
 
-def _start(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> None:
+def start(draft: Draft, open_turn: OpenTurn, calls: tuple[ToolCall, ...]) -> None:
+    """Launch these calls, which may run."""
     call_ids = tuple(call.call_id for call in calls)
     draft.record(ToolBatchStarted(turn_id=open_turn.turn_id, call_ids=call_ids))
     for call in calls:
         token = draft.token()
-        draft.say(_call_output(draft, open_turn, call))
         draft.perform(RunTool(token=token, turn_id=open_turn.turn_id, call=call))
         draft.runtime = replace(
             draft.runtime,
@@ -216,10 +252,13 @@ def _fault_of(call: ToolCall) -> ToolResult | None:
     )
 
 
-def _call_output(draft: Draft, open_turn: OpenTurn, call: ToolCall) -> ToolCallOutput:
-    return ToolCallOutput(
-        turn_id=open_turn.turn_id,
-        call_id=call.call_id,
-        name=call.name,
-        arguments=draft.redact(call.arguments),
+def show_call(draft: Draft, open_turn: OpenTurn, call: ToolCall) -> None:
+    """Show a call to subscribers: once, when it is first known what becomes of it."""
+    draft.say(
+        ToolCallOutput(
+            turn_id=open_turn.turn_id,
+            call_id=call.call_id,
+            name=call.name,
+            arguments=draft.redact(call.arguments),
+        )
     )

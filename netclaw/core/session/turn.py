@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from netclaw.core.context import modality
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import compacting, passivation, replies, sentences, titles
+from netclaw.core.session import (
+    asides,
+    compacting,
+    consent,
+    deliveries,
+    open_work,
+    passivation,
+    replies,
+    sentences,
+    titles,
+)
 from netclaw.core.session.commands import FinishRound
+from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Log
 from netclaw.core.session.events import TurnFailed, TurnOutcome, TurnRecorded, TurnStarted
 from netclaw.core.session.loop_guard import GuardEnding
+from netclaw.core.session.open_work import Delivery
 from netclaw.core.session.outputs import (
     ErrorOutput,
     TextOutput,
@@ -21,6 +34,7 @@ from netclaw.core.session.outputs import (
 )
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import BufferedInput, OpenTurn
+from netclaw.core.session.turn_join import is_person
 
 REFERENCE_LENGTH = 8
 
@@ -31,13 +45,44 @@ _GUARD_NOTES = {
 
 
 def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
-    """Start the turn of the next waiting input from Ready, unless the session is draining.
+    """Start the next turn from Ready if anything may run, unless the session is draining.
 
-    Inputs run in admission order; `first` is the one a preempted turn makes way for.
+    Inputs and results run in journal order; `first` is the one a preempted turn makes way for.
     """
-    if draft.runtime.drain is not None or not draft.state.buffered:
+    if draft.runtime.drain is not None:
         return
-    item = first or draft.state.buffered[0]
+    item = first or open_work.next_up(draft.state)
+    while isinstance(item, BufferedInput) and _end_at_once(draft, item):
+        if draft.runtime.is_compaction_wanted and compacting.begin_after_turn(draft):
+            return
+        item = open_work.next_up(draft.state)
+    if item is None:
+        return
+    turn_id = TurnId(draft.make_id())
+    if isinstance(item, Delivery):
+        deliveries.begin(draft, turn_id, item)
+    else:
+        draft.record(
+            TurnStarted(
+                turn_id=turn_id,
+                input_ids=(item.admitted.input_id,),
+                authority=item.admitted.authority,
+            )
+        )
+    draft.move(Phase.PROCESSING)
+    draft.call_model_early(turn_id)
+
+
+def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
+    """Answer an input that needs no model, or refuse what the model cannot take (decision 24).
+
+    It was judged before it was admitted; the model may be another one by now.
+    """
+    if asides.answer(draft, item):
+        return True
+    sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)
+    if not sentence:
+        return False
     turn_id = TurnId(draft.make_id())
     draft.record(
         TurnStarted(
@@ -46,8 +91,20 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
             authority=item.admitted.authority,
         )
     )
-    draft.move(Phase.PROCESSING)
-    draft.call_model_early(turn_id)
+    if draft.state.turn is not None:
+        category = ErrorCategory.INPUT_COMPATIBILITY
+        _record_failure(draft, draft.state.turn, category=category, sentence=sentence)
+    return True
+
+
+def wake(draft: Draft) -> None:
+    """Start whatever may run by now, also out of a passivation that is not a drain's."""
+    if draft.runtime.drain is not None or open_work.next_up(draft.state) is None:
+        return
+    if draft.runtime.phase is Phase.PASSIVATING:
+        passivation.abort(draft)
+    if draft.runtime.phase is Phase.READY:
+        start_next(draft)
 
 
 def complete(draft: Draft, turn: OpenTurn, command: FinishRound) -> None:
@@ -91,6 +148,17 @@ def preempt(draft: Draft, turn: OpenTurn, person: BufferedInput) -> None:
     _record_end(draft, turn, _unfinished(draft, turn, sentences.NOTE_PREEMPTED), first=person)
 
 
+def abandon(draft: Draft, turn: OpenTurn) -> None:
+    """Give the turn up because its person wrote anew while it waited for old consent.
+
+    Decision 28. People keep their order: whoever of them wrote first is next.
+    """
+    people = (item for item in draft.state.buffered if is_person(item.admitted.authority))
+    _record_end(
+        draft, turn, _unfinished(draft, turn, sentences.NOTE_ABANDONED), first=next(people, None)
+    )
+
+
 def fail(
     draft: Draft,
     turn: OpenTurn,
@@ -104,10 +172,27 @@ def fail(
 
     The person is told unless a stop notice already did (protocol "Recovery, exactly").
     """
+    _record_failure(
+        draft, turn, category=category, sentence=sentence, reference=reference, returned=returned
+    )
+    _settle(draft)
+
+
+def _record_failure(
+    draft: Draft,
+    turn: OpenTurn,
+    *,
+    category: ErrorCategory,
+    sentence: str,
+    reference: str = "",
+    returned: frozenset[InputId] = frozenset(),
+) -> None:
+    consent.withdraw_all(draft, draft.state.turn or turn, Withdrawal.TURN_ENDED)
     reference = reference or draft.make_id()[:REFERENCE_LENGTH]
     is_told = not turn.is_person_told_of_stop
     consumed = tuple(item for item in turn.input_ids if item not in returned)
     inputs = tuple(i for i in draft.state.in_turn if i.admitted.input_id not in returned)
+    open_runs = open_work.open_run_ids(draft.state)
     draft.record(
         TurnFailed(
             turn_id=turn.turn_id,
@@ -117,6 +202,7 @@ def fail(
             input_ids=consumed,
             closed_call_ids=open_call_ids(draft.state.turn or turn),
             is_person_told=is_told,
+            open_child_runs=open_runs,
         )
     )
     if is_told:
@@ -130,9 +216,12 @@ def fail(
             )
         )
         text = f"{sentence} ({category.value}, reference {reference})"
-        draft.post(replies.rows_for(inputs, turn_id=turn.turn_id, text=text))
-    draft.say(TurnCompletedOutput(turn_id=turn.turn_id, input_ids=consumed, outcome=None))
-    _settle(draft)
+        draft.post(replies.rows_for(inputs, turn, text=text))
+    draft.say(
+        TurnCompletedOutput(
+            turn_id=turn.turn_id, input_ids=consumed, outcome=None, open_child_runs=open_runs
+        )
+    )
 
 
 def open_call_ids(turn: OpenTurn) -> tuple[CallId, ...]:
@@ -188,6 +277,7 @@ def _record_end(
     draft: Draft, turn: OpenTurn, event: TurnRecorded, *, first: BufferedInput | None = None
 ) -> None:
     inputs = draft.state.in_turn
+    event = replace(event, open_child_runs=open_work.open_run_ids(draft.state))
     draft.record(event)
     draft.say(
         usage_output(draft, turn.turn_id, event.usage, context_tokens=event.context_tokens),
@@ -198,7 +288,7 @@ def _record_end(
             open_child_runs=event.open_child_runs,
         ),
     )
-    draft.post(replies.rows_for(inputs, turn_id=turn.turn_id, text=event.message.text))
+    draft.post(replies.rows_for(inputs, turn, text=event.message.text))
     titles.ask_if_due(draft, turn, event)
     _settle(draft, first=first)
 
@@ -208,7 +298,7 @@ def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
     clear_turn(draft)
     draft.move(Phase.READY)
     if draft.runtime.drain is not None:
-        passivation.begin(draft, reason="drain", grace_s=0.0)
+        passivation.leave(draft)
     else:
         take_up(draft, first=first)
 
@@ -226,6 +316,8 @@ def clear_turn(draft: Draft) -> None:
         draft.runtime,
         model_token=None,
         running=(),
+        rechecking=(),
+        asked=(),
         is_stop_requested=False,
         drain_token="",
         nudges=0,

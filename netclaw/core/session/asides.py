@@ -1,0 +1,151 @@
+"""Answers slash commands: turns without a model call that leave the conversation as it is.
+
+Such a turn is recorded like any other, so that dedupe, order, delivery and the ledger need know
+nothing of it; neither the command nor the answer becomes history. `slash` says what is a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from netclaw.core.authority import Audience
+from netclaw.core.ids import TurnId
+from netclaw.core.messages import AssistantMessage, Usage
+from netclaw.core.session import compaction, open_work, replies, sentences, slash
+from netclaw.core.session.compaction_state import CompactionPlan, Trigger
+from netclaw.core.session.draft import Draft
+from netclaw.core.session.events import TitleSet, TurnOutcome, TurnRecorded, TurnStarted
+from netclaw.core.session.outputs import TextOutput, TitleOutput, TurnCompletedOutput
+from netclaw.core.session.slash import CommandName, SlashCommand
+from netclaw.core.session.state import BufferedInput, OpenTurn, SessionState
+from netclaw.core.text import storable
+
+TITLE_MAX_CHARACTERS = 120
+"""Longer titles are refused: they are shown in lists."""
+
+
+def command_of(item: BufferedInput) -> SlashCommand | None:
+    """The command that a waiting input is; an attachment makes it a message for the model."""
+    return None if item.admitted.media else slash.parse(item.admitted.text)
+
+
+def answer(draft: Draft, item: BufferedInput) -> bool:
+    """Answer the input if it is a command; the session stays Ready."""
+    command = command_of(item)
+    if command is None:
+        return False
+    turn_id = TurnId(draft.make_id())
+    draft.record(
+        TurnStarted(
+            turn_id=turn_id,
+            input_ids=(item.admitted.input_id,),
+            authority=item.admitted.authority,
+            is_aside=True,
+        )
+    )
+    open_turn = draft.state.turn
+    if open_turn is not None:
+        _end(draft, open_turn, _act(draft, item, command))
+    return True
+
+
+def asked_to_stop(state: SessionState) -> BufferedInput | None:
+    """The waiting `/stop` that means the open turn; one sent before the turn began does not."""
+    turn = state.turn
+    if turn is None:
+        return None
+    return next((item for item in state.buffered if _stops(item, turn)), None)
+
+
+def _stops(item: BufferedInput, turn: OpenTurn) -> bool:
+    command = command_of(item)
+    if command is None or command.name is not CommandName.STOP or item.at < turn.started_at:
+        return False
+    authority = item.admitted.authority
+    is_own = authority.requester == turn.authority.requester
+    return is_own or (authority.requester.principal.is_person and slash.is_trusted(authority))
+
+
+def _end(draft: Draft, turn: OpenTurn, text: str) -> None:
+    inputs = draft.state.in_turn
+    event = TurnRecorded(
+        turn_id=turn.turn_id,
+        message=AssistantMessage(text=text, at=draft.now_ms, turn_id=turn.turn_id),
+        outcome=TurnOutcome.COMPLETED,
+        usage=Usage(),
+        model="",
+        input_ids=turn.input_ids,
+        open_child_runs=open_work.open_run_ids(draft.state),
+    )
+    draft.record(event)
+    draft.say(
+        TextOutput(turn_id=turn.turn_id, text=text, round=0),
+        TurnCompletedOutput(
+            turn_id=turn.turn_id,
+            input_ids=event.input_ids,
+            outcome=event.outcome,
+            open_child_runs=event.open_child_runs,
+        ),
+    )
+    draft.post(replies.rows_for(inputs, turn, text=text))
+
+
+def _act(draft: Draft, item: BufferedInput, command: SlashCommand) -> str:
+    """Do what the command says; answers what the person is told."""
+    authority = item.admitted.authority
+    if not slash.may_use(command.name, authority):
+        return sentences.COMMAND_REFUSED
+    match command.name:
+        case CommandName.HELP:
+            return "\n".join(slash.help_lines(authority))
+        case CommandName.STATUS:
+            is_public = authority.requester.audience is Audience.PUBLIC
+            return "\n".join(_status(draft, is_short=is_public or not slash.is_trusted(authority)))
+        case CommandName.TITLE:
+            return _set_title(draft, item, command.argument)
+        case CommandName.COMPACT:
+            return _compact(draft)
+        case CommandName.STOP:
+            return sentences.NOTHING_RUNS
+
+
+def _set_title(draft: Draft, item: BufferedInput, wanted: str) -> str:
+    title = " ".join(storable(wanted).split())
+    if len(title) > TITLE_MAX_CHARACTERS:
+        return sentences.title_too_long(TITLE_MAX_CHARACTERS)
+    actor = item.admitted.authority.requester.sender_id or "person"
+    draft.record(TitleSet(title=title, actor=actor))
+    draft.say(TitleOutput(title=title))
+    return sentences.title_set(title)
+
+
+def _compact(draft: Draft) -> str:
+    """Ask for a compaction, which follows this turn as it follows any other."""
+    plan = compaction.make_plan(replace(draft.state, turn=None), draft.settings, Trigger.MANUAL)
+    if not isinstance(plan, CompactionPlan):
+        return sentences.NOTHING_TO_COMPACT
+    draft.runtime = replace(draft.runtime, is_compaction_wanted=True)
+    return sentences.COMPACTING
+
+
+def _status(draft: Draft, *, is_short: bool) -> Iterable[str]:
+    """The session in a few lines; strangers learn nothing of the host and of other work."""
+    state, model = draft.state, draft.settings.main_model
+    yield f"Session: {state.session_id}"
+    yield f"Title: {state.title or 'none yet'}"
+    yield f"Turns: {state.turns}; messages waiting: {len(state.buffered)}"
+    if model is not None:
+        used = state.last_input_tokens
+        share = round(100 * used / model.context_window)
+        yield f"Context: {used:,} of {model.context_window:,} tokens ({share} %)"
+    if is_short:
+        return
+    if model is not None:
+        yield f"Model: {model.model_id}"
+    if state.working_directory:
+        yield f"Project directory: {state.working_directory}"
+    jobs = sum(job.state.is_live for job in state.jobs)
+    runs = len(open_work.open_run_ids(state))
+    if jobs or runs:
+        yield f"Background jobs: {jobs}; open child runs: {runs}"

@@ -1,0 +1,46 @@
+"""Answers for child runs and background jobs in a process that has no part to run them.
+
+Fail closed: whatever the journal still holds of them ends, and nothing is started or left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netclaw.core.session.child_commands import EndChild
+from netclaw.core.session.child_effects import ChildEffect, StartChild, WatchChild
+from netclaw.core.session.child_events import ChildState
+from netclaw.core.session.commands import SessionCommand
+from netclaw.core.session.job_commands import EndJob
+from netclaw.core.session.job_effects import JobEffect, LaunchJob
+from netclaw.core.session.job_events import JobState
+
+UNAVAILABLE = "unavailable"
+"""The reason of a run that ends because nothing here can run it."""
+
+
+class NoPart:
+    """Stands where the parts for child runs and jobs go."""
+
+    def __init__(
+        self, post: Callable[[SessionCommand], None], log: Callable[[str, str], None]
+    ) -> None:
+        self._post = post
+        self._log = log
+
+    def perform(self, effect: ChildEffect | JobEffect) -> None:
+        """End what would be started; nobody waits for the answer to anything else."""
+        match effect:
+            case StartChild() | WatchChild():
+                self._post(
+                    EndChild(
+                        run_id=effect.run_id,
+                        start=effect.start,
+                        state=ChildState.FAILED,
+                        reason=UNAVAILABLE,
+                    )
+                )
+            case LaunchJob():
+                self._post(EndJob(job_id=effect.job_id, state=JobState.FAILED))
+            case _:
+                self._log("warning", f"nothing here can do {type(effect).__name__}")
