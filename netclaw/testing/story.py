@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from netclaw.core.authority import Authority, SourceKind
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import DispatchToken, InputId
+from netclaw.core.ids import CallId, DispatchToken, InputId
 from netclaw.core.messages import Message, Usage
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import (
@@ -20,6 +20,7 @@ from netclaw.core.session.commands import (
     Drain,
     FailRound,
     FinishReason,
+    FinishRecheck,
     FinishRound,
     FinishTool,
     FireTimer,
@@ -28,9 +29,11 @@ from netclaw.core.session.commands import (
     SessionCommand,
     TimerKind,
 )
+from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.decide import decide
 from netclaw.core.session.effects import Decision, RunTool
 from netclaw.core.session.events import (
+    AnswerAdmitted,
     InputAdmitted,
     Recorded,
     SessionCreated,
@@ -40,6 +43,7 @@ from netclaw.core.session.events import (
 from netclaw.core.session.evolve import evolve
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.request import build_messages
+from netclaw.core.session.rulings import ALLOWED, CallRuling, Outcome
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.settings import SessionSettings
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
@@ -48,6 +52,16 @@ from netclaw.testing.ids import SeededIds
 from netclaw.testing.people import OPERATOR, SESSION
 
 USAGE = Usage(input_tokens=100, output_tokens=10)
+NEEDS_CONSENT = CallRuling(
+    outcome=Outcome.REQUIRES_CONSENT,
+    display="ls",
+    candidates=("ls",),
+    options=(
+        ConsentOption(key="once", label="Once", effect=ConsentEffect.APPROVE),
+        ConsentOption(key="refuse", label="Refuse", effect=ConsentEffect.REFUSE),
+    ),
+)
+"""What authorization says of a call that a person may let run once."""
 SHELL = ProposedCall(provider_call_id="call_0", name="shell_execute", arguments='{"command":"ls"}')
 
 
@@ -97,7 +111,12 @@ class Story:
         return self
 
     def input(
-        self, text: str = "hello", *, by: Authority = OPERATOR, source_id: str | None = None
+        self,
+        text: str = "hello",
+        *,
+        by: Authority = OPERATOR,
+        source_id: str | None = None,
+        attended: bool | None = None,
     ) -> InputAdmitted:
         """An admitted input that is not committed yet; ids are i1, i2, ..."""
         self._inputs += 1
@@ -106,7 +125,7 @@ class Story:
             source_message_id=source_id,
             text=text,
             authority=by,
-            attended=by.requester.principal.is_person,
+            attended=by.requester.principal.is_person if attended is None else attended,
         )
 
     # When
@@ -130,9 +149,11 @@ class Story:
         self.last = decision
         return decision
 
-    def admit(self, text: str = "hello", *, by: Authority = OPERATOR) -> Decision:
+    def admit(
+        self, text: str = "hello", *, by: Authority = OPERATOR, attended: bool | None = None
+    ) -> Decision:
         """The supervisor commits an input and the process looks at it."""
-        self.given(self.input(text, by=by))
+        self.given(self.input(text, by=by, attended=attended))
         return self.when(Advance())
 
     def start(self) -> Decision:
@@ -221,6 +242,47 @@ class Story:
         while self.runtime.running:
             self.when(self.tool_ended())
         return self.last
+
+    # People who are asked for consent, and whoever judges calls
+
+    def ask_consent(self, count: int = 1, *, beside: int = 0) -> Decision:
+        """The model asks for calls that need consent, and for others that do not."""
+        needing = (replace(SHELL, ruling=NEEDS_CONSENT) for _ in range(count))
+        allowed = (SHELL for _ in range(beside))
+        return self.when(self.answered(calls=(*needing, *allowed)))
+
+    def call_id(self, position: int = 0) -> CallId:
+        """The call at this place of the open batch."""
+        turn = self.state.turn
+        if turn is None:
+            message = "no turn is open"
+            raise AssertionError(message)
+        return turn.batch[position].call.call_id
+
+    def choice(
+        self, option: str = "once", *, call: CallId | None = None, by: Authority = OPERATOR
+    ) -> AnswerAdmitted:
+        """An answer that is not committed yet, to the first call unless another is named."""
+        requester = by.requester
+        return AnswerAdmitted(
+            call_id=call or self.call_id(),
+            option=option,
+            answerer=requester.sender_id or "",
+            boundary=requester.boundary,
+            principal=requester.principal,
+        )
+
+    def choose(
+        self, option: str = "once", *, call: CallId | None = None, by: Authority = OPERATOR
+    ) -> Decision:
+        """The supervisor commits an answer and the process looks at it."""
+        self.given(self.choice(option, call=call, by=by))
+        return self.when(Advance())
+
+    def judge(self, ruling: CallRuling = ALLOWED, *, call: CallId | None = None) -> Decision:
+        """One call that is being judged (again) is ruled on: the first, or the one named."""
+        judged = call or self.runtime.rechecking[0]
+        return self.when(FinishRecheck(call_id=judged, ruling=ruling))
 
     def drain(
         self, then: AfterDrain = AfterDrain.DAEMON_RESTART, *, budget_s: float = 20.0

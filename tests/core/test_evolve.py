@@ -13,10 +13,12 @@ from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, NoteMessage, ToolMessage, Usage, UserMessage
 from netclaw.core.session import events as ev
 from netclaw.core.session.commands import Advance
+from netclaw.core.session.consent_events import AnswerDismissed, Dismissal
 from netclaw.core.session.evolve import MESSAGES, STEPS, evolve, preview, replay
 from netclaw.core.session.evolve_messages import without_inputs
 from netclaw.core.session.evolve_steps import RECENT_SOURCE_IDS
 from netclaw.core.session.state import SessionState
+from netclaw.core.supervision import poison_events
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.matchers import like
 from netclaw.testing.people import ALICE, BOB, OPERATOR
@@ -76,20 +78,46 @@ def test_the_window_of_known_messages_is_bounded() -> None:
 
 
 @pytest.mark.requirement("core.answers")
-def test_an_answer_waits_only_for_a_call_that_is_open() -> None:
+def test_an_answer_waits_until_its_call_has_a_result_or_it_is_dismissed() -> None:
     story = Story()
     story.start()
-    assert answers_after(story, CallId("x")) == []
+    unknown = CallId("x")
+    assert answers_after(story, unknown) == [unknown]
     story.admit()
-    assert answers_after(story, CallId("x")) == []
+    assert story.state.answers == ()
     story.call_tools(2)
     one, two = (item.call.call_id for item in story.launched)
     assert answers_after(story, one) == [one]
     assert answers_after(story, two) == [one, two]
     story.when(story.tool_ended())
     assert [item.call_id for item in story.state.answers] == [two]
-    story.finish_tools()
-    assert answers_after(story, one) == []
+
+
+@pytest.mark.requirement("core.answers")
+def test_a_dismissal_takes_the_answer_it_names_and_no_other() -> None:
+    story = Story()
+    story.given(
+        ev.AnswerAdmitted(call_id=CallId("x"), option="once", answerer="U1"),
+        ev.AnswerAdmitted(call_id=CallId("x"), option="once", answerer="U2"),
+        ev.AnswerAdmitted(call_id=CallId("x"), option="refuse", answerer="U1"),
+        AnswerDismissed(
+            call_id=CallId("x"), option="once", answerer="U1", reason=Dismissal.NOT_THEIRS
+        ),
+    )
+    left = [(item.option, item.answerer) for item in story.state.answers]
+    assert left == [("once", "U2"), ("refuse", "U1")]
+
+
+@pytest.mark.requirement("core.answers")
+def test_the_end_of_a_turn_takes_the_answers_of_the_calls_it_closes() -> None:
+    story = Story()
+    story.start()
+    story.admit()
+    story.ask_consent(2)
+    for call_id in (story.call_id(0), CallId("x")):
+        answers_after(story, call_id)
+    story.given(*poison_events(story.state, "ref"))
+    assert [item.call_id for item in story.state.answers] == ["x"]
 
 
 @pytest.mark.requirement("core.answers")
@@ -102,7 +130,7 @@ def test_the_launch_of_its_call_uses_an_answer_up() -> None:
     turn = story.state.turn
     assert turn is not None
     assert answers_after(story, turn.batch[0].call.call_id) != []
-    story.crash().start()
+    story.given(ev.ToolBatchStarted(turn_id=turn.turn_id, call_ids=(story.call_id(),)))
     assert story.state.answers == ()
 
 

@@ -10,7 +10,7 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
 from netclaw.core.session import sentences
 from netclaw.core.session.commands import BeginOutput, Recover, TimerKind
-from netclaw.core.session.effects import CallModel, Emit, RunTool, StartTimer
+from netclaw.core.session.effects import CallModel, Emit, RecheckCall, RunTool, StartTimer
 from netclaw.core.session.events import (
     CrashRecorded,
     InputJoined,
@@ -30,7 +30,7 @@ from netclaw.core.session.outputs import (
     TurnCompletedOutput,
 )
 from netclaw.core.session.phase import Phase
-from netclaw.core.tool_call import OutcomeCategory, ToolResult
+from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolResult
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB
 from netclaw.testing.story import SHELL, Story
@@ -196,14 +196,21 @@ def test_a_returned_input_joins_again_when_the_turn_runs_again() -> None:
 
 
 @pytest.mark.requirement("core.recover-never-launched")
-def test_a_call_that_was_never_launched_is_launched_anew() -> None:
+def test_a_call_that_was_never_launched_is_judged_again_and_then_launched() -> None:
     story = started()
     story.drain()
     story.call_tools(2)
     story.fire(TimerKind.PASSIVATION_GRACE)
     decision = story.crash().start()
-    assert decision.events == (like(Resumed), like(ToolBatchStarted))
-    assert len(story.launched) == 2
+    first, second = story.call_id(0), story.call_id(1)
+    assert decision.events == (like(Resumed),)
+    assert decision.effects[-2:] == (
+        like(RecheckCall, call=like(ToolCall, call_id=first), option=None),
+        like(RecheckCall, call=like(ToolCall, call_id=second), option=None),
+    )
+    for call_id in (second, first):
+        assert story.judge(call=call_id).events == (like(ToolBatchStarted, call_ids=(call_id,)),)
+        assert [item.call.call_id for item in story.launched] == [call_id]
     story.finish_tools()
     assert story.answer().events == (like(TurnRecorded, input_ids=("i1",)),)
 

@@ -215,7 +215,7 @@ def test_text_that_no_journal_can_hold_is_mended_before_it_is_recorded() -> None
     assert story.messages[-2] == like(ToolMessage, text="file \N{REPLACEMENT CHARACTER}.txt")
 
 
-def test_launching_without_an_open_turn_does_nothing() -> None:
+def test_without_an_open_turn_there_is_no_boundary_to_pass() -> None:
     story = Story()
     draft = Draft(
         story.state,
@@ -225,6 +225,5 @@ def test_launching_without_an_open_turn_does_nothing() -> None:
         settings=story.settings,
         redact=redact_shapes,
     )
-    tool_batch.launch(draft)
     tool_batch.pass_boundary_if_reached(draft)
     assert draft.decision().events == ()

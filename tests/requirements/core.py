@@ -258,7 +258,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A reset empties the life; identity and remembered message ids stay.",
     ),
     Requirement(
-        "core.answers", "protocol, Answers", "A consent answer waits only for a call that is open."
+        "core.answers",
+        "protocol, Answers",
+        "A consent answer waits until it is acted on or dismissed.",
     ),
     Requirement(
         "core.exactly-once",

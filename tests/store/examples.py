@@ -37,6 +37,7 @@ from netclaw.core.session.consent_events import (
     ConsentEffect,
     ConsentOption,
     ConsentRequest,
+    Dismissal,
     Withdrawal,
 )
 from netclaw.core.session.job_events import JobState
@@ -161,7 +162,13 @@ JOB_STARTED = job_events.JobStarted(
     log_path="/w/jobs/job/output.log",
     limit_s=60.0,
 )
-ANSWER = events.AnswerAdmitted(call_id=CALL, option="once", answerer="U1")
+ANSWER = events.AnswerAdmitted(
+    call_id=CALL,
+    option="once",
+    answerer="U1",
+    boundary="slack:T1/C1",
+    principal=Principal.TRUSTED,
+)
 
 EVENTS_V1: tuple[events.SessionEvent, ...] = (
     events.SessionCreated(
@@ -238,6 +245,9 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
     ),
     consent_events.ConsentWithdrawn(
         turn_id=TURN, call_id=CALL, reason=Withdrawal.SUPERSEDED, run_id=RUN
+    ),
+    consent_events.AnswerDismissed(
+        call_id=CALL, option="once", answerer="U1", reason=Dismissal.NOT_THEIRS
     ),
     ACCEPTED,
     child_events.ChildStarted(run_id=RUN),

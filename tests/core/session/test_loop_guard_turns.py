@@ -254,7 +254,7 @@ def test_the_evidence_survives_a_drain_with_the_refused_calls_of_its_batch() -> 
         like(DrainStopped, point="before-batch"),
     )
     story.crash().start()
-    assert launches(story.last) == ["cat"]
+    assert launches(story.judge()) == ["cat"]
     story.finish_tools()
     assert guard_of(story).sightings[0].refusals == 1
     assert refusals(play(story, "ls")) == [sentences.REPEATED]
