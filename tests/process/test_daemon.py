@@ -81,9 +81,13 @@ async def test_a_tool_loop_stopped_by_a_restart_goes_on_by_itself(world: World) 
     peer = world.peer
     await peer.ensure("loop")
     call = json.dumps({"command": "echo step >> steps.txt"})
-    sent = await peer.send("loop", f"[[tool:shell_execute {call}]] [[gate:go:1]][[reply:done]]")
+    sent = await peer.send(
+        "loop", f"[[tool:shell_execute {call}]] [[next]] [[gate:go]][[reply:done]]"
+    )
+    await world.until_requests(2)
     await world.at_gate("go")
     await world.restart()
+    world.open_gate("go")
 
     turn = await peer.follow("loop", sent)
     assert turn.text == "done"

@@ -36,4 +36,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 3 item 9",
         "An edit is seen whether it was written in place, renamed over, or made after a removal.",
     ),
+    Requirement(
+        "restart.warm-and-cold",
+        "S0 Recovery and restart",
+        "After a restart, sessions that were at work run before the first call is served; idle ones"
+        " stay cold until somebody talks to them.",
+    ),
+    Requirement(
+        "restart.notices",
+        "S0 Recovery and restart",
+        "A person whose turn a stop ends is told so: stopping, or restarting.",
+    ),
+    Requirement(
+        "restart.bounded",
+        "S0 Recovery and restart",
+        "A stop of the whole daemon ends within 30 seconds whatever runs, and nothing runs on.",
+    ),
 )
