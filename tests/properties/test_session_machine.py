@@ -199,6 +199,23 @@ class SessionMachine(RuleBasedStateMachine):
             else c.FinishNotes(token=token, text=text)
         )
 
+    @precondition(lambda self: self.world.process and self.world.process.titles)
+    @rule(text=st.sampled_from(["", "A title"]), fails=st.booleans(), is_doubled=st.booleans())
+    def title_ends(self, text: str, fails: bool, is_doubled: bool) -> None:
+        token = self.alive().titles.pop(0)
+        ended = (
+            c.FailTitle(token=token, sentence="Down.")
+            if fails
+            else c.FinishTitle(token=token, text=text)
+        )
+        self.alive().mailbox.extend([ended] * (1 + is_doubled))
+
+    @precondition(lambda self: self.world.process and self.world.process.distillations)
+    @rule()
+    def distillation_ends(self) -> None:
+        token = self.alive().distillations.pop(0)
+        self.alive().mailbox.append(c.FinishDistillation(token=token))
+
     @precondition(lambda self: self.world.process and self.world.process.model_calls)
     @rule(is_context_overflow=st.booleans())
     def model_fails(self, is_context_overflow: bool) -> None:

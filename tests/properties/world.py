@@ -35,7 +35,7 @@ from netclaw.testing.story import Story
 from tests.properties.journal_rules import JournalRules
 
 SETTINGS = SessionSettings(
-    tuning=SessionTuning(idle_s=60.0),
+    tuning=SessionTuning(idle_s=60.0, title_interval_turns=1),
     main_model=ModelSettings(
         provider="p",
         provider_type=ProviderType.OPENAI_COMPATIBLE,
@@ -79,6 +79,8 @@ class Process:
     model_calls: dict[DispatchToken, tuple[Message, ...]] = field(default_factory=dict)
     tools: dict[DispatchToken, fx.RunTool] = field(default_factory=dict)
     notes: list[DispatchToken] = field(default_factory=list)
+    titles: list[DispatchToken] = field(default_factory=list)
+    distillations: list[DispatchToken] = field(default_factory=list)
     held_text: set[DispatchToken] = field(default_factory=set)
     old_tokens: list[DispatchToken] = field(default_factory=list)
     has_exited: bool = False
@@ -243,6 +245,8 @@ class World:
         is_compacting = decision.runtime.phase is Phase.COMPACTING
         assert is_compacting == (decision.runtime.compaction is not None)
         assert not (is_compacting and process.model_calls), "a model call over a shrinking history"
+        is_winding_down = decision.runtime.phase is Phase.PASSIVATING
+        assert is_winding_down or not process.distillations, "memory reads on while it works"
         if process.has_exited:
             assert self.has_passivated, "a process ended without its Passivated"
             self.process = None
@@ -254,11 +258,6 @@ class World:
             case fx.CancelModel():
                 process.old_tokens.append(effect.token)
                 process.model_calls.pop(effect.token, None)
-            case fx.CallNotes():
-                assert not process.notes, "two notes calls at a time"
-                process.notes.append(effect.token)
-            case fx.CancelSidecar():
-                process.notes = [item for item in process.notes if item != effect.token]
             case fx.RunTool():
                 assert effect.call.call_id in self.rules.launched, "run before it was recorded"
                 assert effect.call.call_id not in self.run_calls, "a tool ran twice"
@@ -274,6 +273,26 @@ class World:
                 turn = self.rules.turn
                 assert turn is not None
                 assert turn.has_text_out, "deltas left before OutputStarted"
+            case _:
+                self._perform_beside(process, effect)
+
+    def _perform_beside(self, process: Process, effect: fx.Effect) -> None:
+        match effect:
+            case fx.CallNotes():
+                assert not process.notes, "two notes calls at a time"
+                process.notes.append(effect.token)
+            case fx.CancelSidecar():
+                process.notes = [item for item in process.notes if item != effect.token]
+                process.distillations = [
+                    item for item in process.distillations if item != effect.token
+                ]
+            case fx.CallTitle():
+                assert not process.titles, "two title calls at a time"
+                process.titles.append(effect.token)
+            case fx.DistilMemory():
+                assert not process.distillations, "two distillations at a time"
+                assert effect.up_to_seq == process.state.head
+                process.distillations.append(effect.token)
             case _:
                 pass
 
