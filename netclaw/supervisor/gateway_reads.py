@@ -20,7 +20,7 @@ from netclaw.supervisor.callers import Caller, check_channel, may_see, parse_sou
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.history_pages import history_page
 from netclaw.supervisor.router import Router
-from netclaw.supervisor.rows import ledger_entry, session_row
+from netclaw.supervisor.rows import ledger_entry, open_work, session_row
 from netclaw.supervisor.services import Services
 from netclaw.wire.convert import recorded_of, usage_to_proto
 from netclaw.wire.v1 import gateway_pb2 as pb
@@ -71,6 +71,7 @@ class GatewayReads:
         state = await read_state_if_readable(self._services.store, record.session_id)
         storage = self._services.envelopes.shown(record.session_id, record)
         window = self._window()
+        approvals, runs, jobs = open_work(state)
         return pb.SessionDetail(
             row=session_row(record, self._router.find(record.session_id), context_window=window),
             storage_root=storage.root,
@@ -78,6 +79,9 @@ class GatewayReads:
             tokens=usage_to_proto(await self._tokens(request.session_id)),
             last_input_tokens=state.last_input_tokens,
             context_window=window,
+            open_approvals=approvals,
+            open_child_runs=runs,
+            jobs=jobs,
             parent=record.parent or "",
             working_directory=state.working_directory,
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from netclaw.core.redaction import shown_arguments
+from netclaw.core.session.consent import is_waiting
+from netclaw.core.session.state import SessionState
 from netclaw.ports.journal import LedgerEntry, SessionRecord
 from netclaw.supervisor.slot import Slot
 from netclaw.wire.replay import Redact
@@ -35,6 +37,16 @@ def session_row(
         context_tokens=record.context_tokens,
         context_window=context_window,
     )
+
+
+def open_work(state: SessionState) -> tuple[list[str], list[str], list[str]]:
+    """What is open in a session: calls that wait for a person, child runs, background jobs."""
+    batch = state.turn.batch if state.turn is not None else ()
+    calls = [item.call.call_id for item in batch if is_waiting(item)]
+    for run in state.children:
+        calls += [asked.request.call_id for asked in run.unanswered]
+    runs = [run.run_id for run in state.children if not run.is_closed]
+    return [*calls], [*runs], [job.job_id for job in state.jobs if job.state.is_live]
 
 
 def history_item(message: Message, redact: Redact) -> pb.HistoryItem:

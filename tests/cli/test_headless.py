@@ -98,14 +98,6 @@ def test_a_failed_turn_without_words_still_exits_1(cli: Cli, daemon: ScriptedDae
     assert cli("chat", "-p", "hi").code == 1
 
 
-@pytest.mark.parametrize("outcome", ["stopped", "guard-ended"])
-def test_other_ends_of_a_turn_are_no_failure(
-    cli: Cli, daemon: ScriptedDaemon, outcome: str
-) -> None:
-    daemon.script = lambda _request, input_id: [completed(input_id, outcome=outcome)]
-    assert cli.ok("chat", "-p", "hi", "--json").json["outcome"] == outcome
-
-
 @pytest.mark.requirement("cli.chat-own-turn")
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_turns_of_others_are_not_mistaken_for_ours(
@@ -121,35 +113,6 @@ def test_turns_of_others_are_not_mistaken_for_ours(
     result = cli.ok("chat", "-p", "hi", "--resume", "busy", *flags)
     assert "for us" in result.out
     assert "someone else" not in result.out
-
-
-@pytest.mark.requirement("cli.chat-child-runs")
-def test_a_turn_with_open_child_runs_is_not_the_end(cli: Cli, daemon: ScriptedDaemon) -> None:
-    def script(request: SendUserMessageRequest, input_id: str) -> list[Output]:
-        first = said("I asked someone.", turn="a")(request, input_id)
-        first[-1].open_child_runs.append("run1")
-        return [*first, *said("They say yes.", turn="b")(request, "child-result")]
-
-    daemon.script = script
-    row = cli.ok("chat", "-p", "hi", "--json").json
-    assert (row["turnId"], row["response"]) == ("a", "They say yes.")
-    assert row["usage"]["inputTokens"] == 14
-    fresh = cli.ok("chat", "-p", "hi", "--resume", "fresh")
-    assert fresh.out.endswith("I asked someone.\nThey say yes.\n")
-
-
-def test_a_failed_follow_up_closes_the_run(cli: Cli, daemon: ScriptedDaemon) -> None:
-    def script(request: SendUserMessageRequest, input_id: str) -> list[Output]:
-        first = said("I asked someone.", turn="a")(request, input_id)
-        first[-1].open_child_runs.append("run1")
-        error = Output(type="error", turn_id="b", category="Timeout", text="Too slow.")
-        end = completed("child-result", turn="b", outcome="")
-        end.open_child_runs.append("run1")
-        return [*first, error, end]
-
-    daemon.script = script
-    result = cli("chat", "-p", "hi", "--json")
-    assert (result.code, result.json["error"]["category"]) == (1, "Timeout")
 
 
 def test_an_error_without_a_turn_that_names_our_input_ends_the_wait(
@@ -294,19 +257,6 @@ def test_to_channel_needs_a_bound_channel(cli: Cli, daemon: ScriptedDaemon) -> N
     request = daemon.requests("SendUserMessage")[-1]
     assert isinstance(request, SendUserMessageRequest)
     assert [(t.channel, t.address) for t in request.delivery_targets] == [("slack", "C1/17")]
-
-
-def interrupted(*_arguments: object) -> None:
-    """Ctrl-C."""
-    raise KeyboardInterrupt
-
-
-def test_ctrl_c_stops_the_turn(
-    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("netclaw.cli.chat.printer.PlainPrinter.show", interrupted)
-    assert cli("chat", "-p", "hi").code == 130
-    assert len(daemon.requests("StopTurn")) == 1
 
 
 def test_a_resync_reads_on_from_the_last_fact(cli: Cli, daemon: ScriptedDaemon) -> None:

@@ -63,4 +63,26 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cli, sessions attach",
         "Every output a session can make is a JSON line with keys of its own.",
     ),
+    Requirement(
+        "operator.headless-exit",
+        "decision 23",
+        "chat -p exits 0 for an answer, also one the loop guard ended, and 1 for a turn that failed"
+        " or was stopped, with the sentence that says why.",
+    ),
+    Requirement(
+        "operator.headless-notice",
+        "issue 3 item 12",
+        "A notice that the session was stopped or quarantined ends the wait of the messages it"
+        " names.",
+    ),
+    Requirement(
+        "operator.headless-unattended",
+        "decision 23",
+        "A call of a headless run that needs consent is denied and named on standard error.",
+    ),
+    Requirement(
+        "operator.headless-ctrl-c",
+        "decision 26",
+        "Ctrl-C in a headless run stops its own turn and waits for the end; once more leaves.",
+    ),
 )

@@ -51,6 +51,8 @@ class SessionFeed:
         self._last_seq = after_seq
         self._tell = tell
         self._idle_resyncs = 0
+        self.is_connected = True
+        """Whether there is a daemon to ask; False while a lost connection is taken up again."""
         self._stream = self._attach()
 
     @property
@@ -127,6 +129,7 @@ class SessionFeed:
 
     def reconnect(self, error: NetclawError) -> None:
         """Connect to the next daemon, or raise what the last attempt met."""
+        self.is_connected = False
         self._tell("[connection] lost; connecting again")
         self._client.__exit__(None, None, None)
         for delay_s in RECONNECT_DELAYS_S:
@@ -137,6 +140,7 @@ class SessionFeed:
             except GONE as latest:
                 error = latest
             else:
+                self.is_connected = True
                 self._tell("[connection] back")
                 return
         raise error

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Waking up"}
 _REST = {"passivating": "Winding down", "backoff": "Crashed", "quarantined": "Quarantined"}
-_ENDED_RUNS = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
+ENDED_RUNS = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
+"""States of a child run that is over."""
 SHOW_ELAPSED_FROM_S = 1.0
 LEAST_NAME_WIDTH = 12
 """A title cut shorter than that says nothing and is left out."""
@@ -89,7 +90,7 @@ class Gauge:
         self.cached_tokens = output.usage.cached_input_tokens
 
     def _child(self, output: Output) -> None:
-        if output.outcome not in _ENDED_RUNS:
+        if output.outcome not in ENDED_RUNS:
             self._runs.add(output.run_id)
 
     def line(

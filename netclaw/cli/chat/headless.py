@@ -6,22 +6,22 @@ import os
 import pwd
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, JsonRow, compact
 from netclaw.cli.chat.feed import GONE, SessionFeed
-from netclaw.cli.chat.lookout import Lookout, gone, held_back
+from netclaw.cli.chat.interrupts import Interrupts
+from netclaw.cli.chat.lookout import Lookout, gone, held_back, left_alone
 from netclaw.cli.chat.printer import PlainPrinter
-from netclaw.cli.chat.turns import Failure, TurnFollower
+from netclaw.cli.chat.turns import TurnFollower
+from netclaw.cli.chat.verdict import as_error, exit_code, failure_of
 from netclaw.cli.client import DaemonClient
-from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, error_row, print_failure
+from netclaw.cli.failure import error_row, print_failure
 from netclaw.core.errors import (
-    CATEGORY_CODES,
-    ERROR_CLASSES,
     DaemonDownError,
     DeliveryUnconfirmedError,
-    ErrorCategory,
     InvalidArgumentError,
     NetclawError,
     NotFoundError,
@@ -37,8 +37,12 @@ MAX_TEXT_BYTES = 1024 * 1024
 FILTER_BITS = 1 | 2 | 8 | 16 | 32
 """Text, deltas, tool calls, usage and files; thinking goes to logs alone."""
 STOP_TIMEOUT_S = 2.0
+POLL_S = 0.2
+"""How soon a Ctrl-C is noticed."""
 RESEND_FOR_S = 60.0
 """How long a message without a definite answer is sent again, under its own id (decision 33)."""
+STOP_KINDS = ("stopping", "restarting")
+"""Notices of a drain that ends the turn for good."""
 IDLE_PHASES = ("passive", "ready", "recovering", "passivating")
 
 
@@ -83,6 +87,12 @@ class HeadlessChat:
         self._first_text_at = 0.0
         self._input_id = ""
         self._is_duplicate = False
+        self._is_live = False
+        """Whether nobody else's words can be among those that come now."""
+        self._held: dict[str, list[Output]] = {}
+        """By turn, what is shown once it is known to be this message's."""
+        self._stop_told = ""
+        self._has_asked_to_stop = False
 
     def run(self) -> int:
         """The whole run; returns the exit code. Raises what prevented an answer."""
@@ -108,11 +118,9 @@ class HeadlessChat:
                 feed.restart_from(max(admitted.seq - 1, 0))
             # Until others' messages are out of the way, nobody knows whose text this is.
             is_alone = row.phase in IDLE_PHASES and not row.pending_inputs
-            self._follow(feed, admitted, is_live=is_alone and not admitted.duplicate)
+            self._is_live = is_alone and not admitted.duplicate
+            self._follow(feed, admitted)
             return self._finish()
-        except KeyboardInterrupt:
-            self._stop_turn(client if feed is None else feed.client)
-            raise
         finally:
             if feed is not None:
                 feed.close()
@@ -211,79 +219,115 @@ class HeadlessChat:
             f" `netclaw chat -p ... {resume}` sends it again without doubling it.",
         )
 
-    def _follow(
-        self, feed: SessionFeed, admitted: gateway_pb2.SendUserMessageResponse, *, is_live: bool
-    ) -> None:
-        held: list[Output] = []
+    def _follow(self, feed: SessionFeed, admitted: gateway_pb2.SendUserMessageResponse) -> None:
         lookout = Lookout(feed, self._follower, admitted, self._session_id, self._app.note)
         try:
-            for output in feed.watch(lookout.patience_s):
-                if output is not None:
-                    self._take(output, held, is_live=is_live)
-                if not self._follower.is_done and (output is None or lookout.is_due):
-                    lookout.look()
-                if self._follower.is_done:
-                    break
+            with Interrupts(lambda: feed.is_connected) as interrupts:
+                self._watch(feed, lookout, interrupts)
         except DaemonDownError as error:
             raise self._admitted_only(error) from None
         except NotFoundError:
             raise gone() from None
         finally:
             self._printer.end()
-        mine = {turn.turn_id for turn in self._follower.mine}
-        for output in held:
-            if output.turn_id in mine and output.type != "text_delta":
-                self._printer.show(output)
-        self._printer.end()
 
-    def _take(self, output: Output, held: list[Output], *, is_live: bool) -> None:
+    def _watch(self, feed: SessionFeed, lookout: Lookout, interrupts: Interrupts) -> None:
+        heard_at = time.monotonic()
+        for output in feed.watch(lambda: min(POLL_S, lookout.patience_s())):
+            if interrupts.count and not self._has_asked_to_stop:
+                self._stop(feed, lookout)
+            if output is not None:
+                heard_at = time.monotonic()
+                self._take(output)
+            silence_s = time.monotonic() - heard_at
+            if not self._follower.is_done and lookout.is_due_after(silence_s):
+                lookout.look()
+                heard_at = time.monotonic()
+            if self._follower.is_done:
+                return
+
+    def _take(self, output: Output) -> None:
         self._follower.feed(output)
+        if output.type == "notice":
+            self._notice(output)
         if output.type in ("text_delta", "text") and not self._first_text_at:
             self._first_text_at = time.monotonic()
         if self._app.is_json:
             return
-        if is_live:
+        if self._is_live or not output.turn_id:
             self._printer.show(output)
         else:
-            held.append(output)
+            self._held.setdefault(output.turn_id, []).append(output)
+        if output.type == "turn_completed":
+            held = self._held.pop(output.turn_id, [])
+            if self._follower.is_mine(output.turn_id):
+                self._show_held(held)
+                self._is_live = False  # other people's turns may come before those of the runs
+
+    def _show_held(self, held: list[Output]) -> None:
+        for output in held:
+            if output.type != "text_delta":
+                self._printer.show(output)
+
+    def _notice(self, output: Output) -> None:
+        """A notice that names the message ends the wait: nothing answers it by itself."""
+        if self._input_id in output.input_ids:
+            if output.outcome == "quarantined":
+                raise held_back(output.text, self._session_id)
+            if output.outcome == "stopped":
+                raise left_alone(output.text, self._session_id)
+        if output.outcome in STOP_KINDS:
+            self._stop_told = output.text
 
     def _admitted_only(self, error: NetclawError) -> NetclawError:
+        if self._stop_told:
+            sentence = f"{self._stop_told} The daemon is gone."
+        elif self._follower.awaited:
+            sentence = "The daemon is gone, and the sub-agents of this turn have not reported."
+        else:
+            sentence = (
+                f"The message is admitted (input {self._input_id}) and will be answered, but the"
+                f" daemon is gone: {error.sentence}"
+            )
         return DaemonDownError(
-            f"The message is admitted (input {self._input_id}) and will be answered, but the"
-            f" daemon is gone: {error.sentence}",
+            sentence,
             fix="Run `netclaw daemon start`, then read the answer with"
             f" `netclaw sessions history {self._session_id}`.",
         )
 
-    def _stop_turn(self, client: DaemonClient) -> None:
-        """Ctrl-C: the turn that nobody waits for any more ends at its next safe point."""
-        if not self._input_id:
-            return
+    def _stop(self, feed: SessionFeed, lookout: Lookout) -> None:
+        """Ctrl-C: the message's turn ends at its next safe point.
+
+        Only its own: while it waits behind others' turns, or for sub-agents, this terminal leaves.
+        """
+        self._has_asked_to_stop = True
+        if self._follower.mine or not lookout.is_running():
+            self._app.note("[left] the session goes on by itself; the message is kept")
+            raise KeyboardInterrupt
         from netclaw.wire.v1.gateway_pb2 import StopTurnRequest
 
-        try:
-            client.call(
-                client.gateway.StopTurn,
+        self._app.note("[stopping] at the next safe point; Ctrl-C again leaves at once")
+        with suppress(NetclawError):
+            feed.client.call(
+                feed.client.gateway.StopTurn,
                 StopTurnRequest(session_id=self._session_id),
                 timeout_s=STOP_TIMEOUT_S,
             )
-        except (NetclawError, ValueError):  # ValueError: the channel was closed meanwhile
-            return
 
     def _finish(self) -> int:
         usage = self._follower.usage()
         if usage is not None and not self._app.is_json:
             self._printer.total(usage)
-        failed = self._follower.mine[-1]
-        failure = failed.failure
-        if failed.outcome == "failed" and failure is None:
-            failure = Failure("Internal", "The turn failed; the person was told before.", "")
-        error = _as_error(failure) if failure is not None and failed.outcome == "failed" else None
-        if error is not None and failure is not None:
+        last = self._follower.mine[-1]
+        if last.outcome == "guard-ended":
+            self._app.note("[notice] the turn was ended: the model repeated itself or kept failing")
+        failure = failure_of(last, self._stop_told)
+        error = as_error(failure) if failure is not None else None
+        if error is not None:
             print_failure(self._app.command, error.sentence, error.fix, error.reference)
         if self._app.is_json:
             self._app.emit(self._row(error, failure.category if failure else ""))
-        return EXIT_OK if error is None else EXIT_FAILURE
+        return exit_code(failure, is_interrupted=self._has_asked_to_stop)
 
     def _row(self, error: NetclawError | None, category: str) -> JsonRow:
         now = time.monotonic()
@@ -298,12 +342,3 @@ class HeadlessChat:
                 "error": error_row(error, category=category) if error is not None else None,
             }
         )
-
-
-def _as_error(failure: Failure) -> NetclawError:
-    """A failed turn as an error with the stable code of its category."""
-    try:
-        code = CATEGORY_CODES[ErrorCategory(failure.category)]
-        return ERROR_CLASSES[code](failure.sentence, reference=failure.reference)
-    except (ValueError, KeyError, TypeError):
-        return NetclawError(failure.sentence, reference=failure.reference)

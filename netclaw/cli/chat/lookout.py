@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from netclaw.wire.v1.gateway_pb2 import (
         LedgerEntry,
         SendUserMessageResponse,
+        SessionDetail,
         SessionRow,
     )
 
@@ -69,17 +70,23 @@ class Lookout:
         self._has_replayed = False
         self._looks_idle = 0
         self._looked_into = 0
+        self._looked_for: frozenset[str] = frozenset()
+        """Child runs that were found over, and whose results were asked for once more."""
 
-    @property
-    def is_due(self) -> bool:
-        """Whether it is time to look, however much the session says of other things."""
-        return time.monotonic() >= self._look_at
+    def is_due_after(self, silence_s: float) -> bool:
+        """Whether to look after so many seconds without an output.
+
+        At the time set for it in any case, however much the session says of other things.
+        """
+        return time.monotonic() >= self._look_at or silence_s >= self._soon_s()
 
     def patience_s(self) -> float:
         """Seconds of silence after which to look."""
+        return max(0.0, min(self._look_at - time.monotonic(), self._soon_s()))
+
+    def _soon_s(self) -> float:
         is_suspicious = self._follower.suspicions > self._looked_into
-        soon = LOOK_SOON_S if is_suspicious else LOOK_EVERY_S
-        return max(0.0, min(self._look_at - time.monotonic(), soon))
+        return LOOK_SOON_S if is_suspicious else LOOK_EVERY_S
 
     def look(self) -> None:
         """Ask what is known and say it.
@@ -90,7 +97,7 @@ class Lookout:
         self._look_at = time.monotonic() + LOOK_EVERY_S
         self._looked_into = self._follower.suspicions
         try:
-            entry, row = self._ask()
+            entry, detail = self._ask()
         except NotFoundError:
             raise gone() from None
         except _SILENT as error:
@@ -98,12 +105,22 @@ class Lookout:
             return
         if entry is None:
             raise gone()
-        if entry.outcome not in OPEN:
+        if self._follower.awaited:
+            self._on_runs(detail)
+        elif entry.outcome not in OPEN:
             self._on_ended(entry)
         elif not self._follower.fail(entry.turn_id):
-            self._on_open(entry, row)
+            self._on_open(entry, detail.row)
 
-    def _ask(self) -> tuple[LedgerEntry | None, SessionRow]:
+    def is_running(self) -> bool:
+        """Whether the message's own turn runs now; False if nobody can be asked."""
+        try:
+            entry, _ = self._ask()
+        except NetclawError:
+            return False
+        return entry is not None and entry.outcome == "running"
+
+    def _ask(self) -> tuple[LedgerEntry | None, SessionDetail]:
         from netclaw.wire.v1.gateway_pb2 import GetLedgerRequest, GetSessionRequest
 
         client = self._feed.client
@@ -116,7 +133,29 @@ class Lookout:
         )
         mine = self._admitted.input_id
         entry = next((each for each in ledger.entries if each.input_id == mine), None)
-        return entry, found.row
+        return entry, found
+
+    def _on_runs(self, detail: SessionDetail) -> None:
+        """The turn is over and its child runs are not: their results come in later turns."""
+        if detail.row.quarantined:
+            raise held_back(
+                "The session crashed repeatedly and is quarantined before its sub-agents reported.",
+                self._session_id,
+            )
+        awaited = self._follower.awaited
+        at_work = awaited & frozenset(detail.open_child_runs)
+        if at_work:
+            names = ", ".join(sorted(at_work))
+            self._say(f"[waiting] for sub-agents: {names}; the session is {detail.row.phase}")
+            return
+        if self._looked_for == awaited:
+            raise InterruptedByStopError(
+                "The sub-agents of this turn are gone, and no turn told of their results.",
+                fix=f"Read what is there with `netclaw sessions history {self._session_id}`.",
+            )
+        self._looked_for = awaited
+        self._look_at = time.monotonic() + LOOK_SOON_S
+        self._feed.restart_from(max(self._admitted.seq - 1, 0))
 
     def _on_ended(self, entry: LedgerEntry) -> None:
         """The end is recorded: read it from the record; if it is not there, say what is known."""
@@ -144,10 +183,10 @@ class Lookout:
         is_idle = not row.pid and row.phase == "passive"
         self._looks_idle = self._looks_idle + 1 if is_idle else 0
         if is_idle and self._looks_idle >= (LEFT_LOOKS if self._has_left(row) else IDLE_LOOKS):
-            raise InterruptedByStopError(
+            raise left_alone(
                 "The session's process ended before the message was answered, and none follows;"
                 " the message is kept.",
-                fix=f"`netclaw sessions restart {self._session_id}` starts one that answers it.",
+                self._session_id,
             )
         process = f"process {row.pid}" if row.pid else "no process yet"
         self._say(
@@ -178,6 +217,13 @@ def held_back(sentence: str, session_id: str) -> QuarantinedError:
     """A quarantined session keeps the message and does not run it: nothing to wait for."""
     return QuarantinedError(
         sentence, fix=f"Run `netclaw sessions restart {session_id}`; the message waits."
+    )
+
+
+def left_alone(sentence: str, session_id: str) -> InterruptedByStopError:
+    """A session at rest keeps the message; nothing runs it until somebody acts."""
+    return InterruptedByStopError(
+        sentence, fix=f"`netclaw sessions restart {session_id}` starts one that answers it."
     )
 
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, printable
+from netclaw.cli.chat.gauge import ENDED_RUNS
+from netclaw.cli.chat.verdict import UNATTENDED
 from netclaw.cli.streams import write_out
 from netclaw.cli.words import first_lines, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from netclaw.wire.v1.common_pb2 import Output, Usage
 
 ARGUMENTS_WIDTH = 200
@@ -32,31 +36,35 @@ class PlainPrinter:
 
     app: App
     _streamed: dict[tuple[str, int], _Streamed] = field(default_factory=dict)
+    _calls: dict[str, str] = field(default_factory=dict)
     _is_mid_line: bool = False
 
     def show(self, output: Output) -> None:
         """Show one output."""
-        match output.type:
-            case "text_delta":
-                self._delta(output)
-            case "text":
-                self._text(output)
-            case "tool_call":
-                arguments = shorten(output.arguments, ARGUMENTS_WIDTH)
-                self._beside(f"[tool:call] {output.tool_name} {arguments}")
-            case "tool_result":
-                first, *rest = first_lines(output.text, RESULT_LINES, RESULT_WIDTH)
-                self._beside(f"[tool:result] {output.tool_name} {output.outcome}: {first}")
-                for line in rest:
-                    self._beside(f"  {line}")
-            case "file":
-                self._beside(f"[file] {output.path}")
-            case "compaction":
-                self._beside(f"[compaction] {output.tokens_before} -> {output.tokens_after} tokens")
-            case "notice":
-                self._beside(f"[notice] {output.text}")
-            case "consent_request":
-                self._beside(f"[consent] {output.tool_name} needs consent: {output.text}")
+        handler = _HANDLERS.get(output.type)
+        if handler is not None:
+            handler(self, output)
+            return
+        write = _LINES.get(output.type)
+        if write is not None:
+            self._beside(write(output))
+
+    def _call(self, output: Output) -> None:
+        line = f"{output.tool_name} {shorten(output.arguments, ARGUMENTS_WIDTH)}"
+        self._calls[output.call_id] = line
+        self._beside(f"[tool:call] {line}")
+
+    def _consent_over(self, output: Output) -> None:
+        self._beside(f"[consent] {self._calls.get(output.call_id, '')} {output.outcome}")
+
+    def _result(self, output: Output) -> None:
+        first, *rest = first_lines(output.text, RESULT_LINES, RESULT_WIDTH)
+        if UNATTENDED in output.text:
+            call = self._calls.get(output.call_id, output.tool_name)
+            self._beside(f"[consent] denied, because nobody is here to decide: {call}")
+        self._beside(f"[tool:result] {output.tool_name} {output.outcome}: {first}")
+        for line in rest:
+            self._beside(f"  {line}")
 
     def total(self, usage: Usage) -> None:
         """What the whole run used, once, at its end."""
@@ -99,3 +107,34 @@ class PlainPrinter:
             shown = ""
         self._write(output.text[len(shown) :])
         self.end()
+
+
+def _child_line(output: Output) -> str:
+    name = f"{output.agent} {output.run_id}".strip()
+    if output.outcome == "Accepted":
+        return f"[subagent:start] {name}"
+    if output.outcome not in ENDED_RUNS:
+        return f"[subagent] {name}: {output.outcome}"
+    reason = f" ({output.text})" if output.text else ""
+    return f"[subagent:done] {name}: {output.outcome}{reason}"
+
+
+_HANDLERS: dict[str, Callable[[PlainPrinter, Output], None]] = {
+    "text_delta": PlainPrinter._delta,
+    "text": PlainPrinter._text,
+    "tool_call": PlainPrinter._call,
+    "tool_result": PlainPrinter._result,
+    "consent_update": PlainPrinter._consent_over,
+}
+_LINES: dict[str, Callable[[Output], str]] = {
+    "file": lambda output: f"[file] {output.path}",
+    "compaction": lambda output: (
+        f"[compaction] {output.tokens_before} -> {output.tokens_after} tokens"
+    ),
+    "notice": lambda output: f"[notice] {output.text}",
+    "consent_request": lambda output: (
+        f"[consent] {output.tool_name} waits for a decision: {output.text}"
+    ),
+    "child": _child_line,
+}
+"""One line beside the answer each."""

@@ -65,28 +65,40 @@ class Turn:
 class TurnFollower:
     """Feeds on outputs until the input's turn is over.
 
-    A turn that still has open child runs is not the end: the turn that reports none is (S0). Turns
-    of other inputs are followed too, because only its end says which inputs a turn took.
+    A turn that still has open child runs is not the end: the one that reports none is (S3,
+    decision 71). Turns that deliver those runs count as the input's, too; turns of other inputs
+    are followed as well, because only its end says which inputs a turn took.
     """
 
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
         self._input_id = ""
         self._mine: list[Turn] = []
-        self._completed: list[tuple[Turn, frozenset[str], bool]] = []
+        self._completed: list[tuple[Turn, frozenset[str], frozenset[str]]] = []
+        self._ended: set[str] = set()
+        self._awaited: frozenset[str] = frozenset()
         self.is_done = False
 
     def expect(self, input_id: str) -> None:
         """Name the input whose turn is wanted; completed turns seen before count."""
         self._input_id = input_id
         completed, self._completed = self._completed, []
-        for turn, inputs, has_runs in completed:
-            self._complete(turn, inputs, has_runs=has_runs)
+        for turn, inputs, runs in completed:
+            self._complete(turn, inputs, runs)
 
     @property
     def mine(self) -> list[Turn]:
         """The input's turn, and those that its child runs led to."""
         return self._mine
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Child runs whose results the input's turn was over without; empty before its end."""
+        return frozenset() if self.is_done else self._awaited
+
+    def is_mine(self, turn_id: str) -> bool:
+        """Whether a turn that is over was the input's or delivered its child runs."""
+        return any(turn.turn_id == turn_id for turn in self._mine)
 
     def turn(self, turn_id: str) -> Turn:
         """The turn of an id, made at its first output."""
@@ -116,8 +128,10 @@ class TurnFollower:
                 turn.usage = output.usage
             case "turn_completed":
                 turn.outcome = output.outcome or "failed"
-                inputs = frozenset(output.input_ids)
-                self._complete(turn, inputs, has_runs=bool(output.open_child_runs))
+                if turn.turn_id not in self._ended:  # else it is shown once more by a replay
+                    self._ended.add(turn.turn_id)
+                    runs = frozenset(output.open_child_runs)
+                    self._complete(turn, frozenset(output.input_ids), runs)
 
     @property
     def suspicions(self) -> int:
@@ -149,14 +163,16 @@ class TurnFollower:
         self._mine.append(turn)
         self.is_done = True
 
-    def _complete(self, turn: Turn, inputs: frozenset[str], *, has_runs: bool) -> None:
+    def _complete(self, turn: Turn, inputs: frozenset[str], runs: frozenset[str]) -> None:
         if not self._input_id:
-            self._completed.append((turn, inputs, has_runs))
+            self._completed.append((turn, inputs, runs))
             return
-        if self._input_id in inputs or self._mine:
+        if not self._mine and self._input_id not in inputs:
+            return
+        if not self._mine or self._awaited - runs:  # it is the input's, or delivers what it began
             self._mine.append(turn)
-            # A follow-up that failed closes the run (surface, headless rules).
-            self.is_done = not has_runs or turn.outcome == "failed"
+            self._awaited = runs
+        self.is_done = not runs
 
     def result(self, session_id: str) -> JsonRow:
         """The turn as `chat -p --json` shows it, without times and error."""
