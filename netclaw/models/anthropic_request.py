@@ -76,11 +76,13 @@ def render_messages(settings: ModelSettings, request: ModelRequest) -> list[Json
         role, blocks = _blocks(message, wire_ids, pictures)
         if blocks:
             _add(merged, role, blocks)
-        if merged and (count in request.stable_ends or count == len(request.messages)):
+        if merged and count in request.stable_ends:
             merged[-1]["content"][-1]["cache_control"] = CACHED
     for message_object in merged:
         # Stable: only results move, and only in front of what a person said meanwhile.
         message_object["content"].sort(key=_is_behind_results)
+    if merged:
+        merged[-1]["content"][-1]["cache_control"] = CACHED
     return merged
 
 

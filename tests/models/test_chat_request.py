@@ -140,10 +140,15 @@ def test_arguments_that_are_no_json_are_not_sent_back() -> None:
 
 @pytest.mark.requirement("models.request")
 def test_attachments_are_named() -> None:
-    media = MediaRef(upload_id="u", media_type="image/png", size_bytes=12, name="plan.png")
-    message = UserMessage(input_id=InputId("i"), text="see", at=0, media=(media,))
+    archive = MediaRef(upload_id="u", media_type="application/zip", size_bytes=12, name="a.zip")
+    picture = MediaRef(upload_id="v", media_type="image/png", size_bytes=13, name="plan.png")
+    message = UserMessage(input_id=InputId("i"), text="see", at=0, media=(archive, picture))
     (sent,) = body_of(asking(message))["messages"]
-    assert sent["content"] == "see\n[attachment: plan.png, image/png, 12 bytes]"
+    assert sent["content"].splitlines() == [
+        "see",
+        "[attachment: a.zip, application/zip, 12 bytes]",
+        "[attachment: plan.png, image/png, 13 bytes; not shown, because you cannot see it]",
+    ]
 
 
 @pytest.mark.requirement("models.request")

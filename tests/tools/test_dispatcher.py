@@ -24,7 +24,12 @@ from netclaw.tools.tool import EVERYONE, Outcome, Scope
 from tests.tools.rig import PROVED, SECRET, NoShell, Rig
 
 READING = ["file_search", "file_read", "file_list"]
-ALL = [*READING, "file_write", "file_edit", "tool_output_read", "shell_execute", "session_status"]
+ALL = [
+    "set_working_directory",
+    *READING,
+    *("file_write", "file_edit", "tool_output_read", "shell_execute", "session_status"),
+]
+OPERATORS = {"set_working_directory", "shell_execute"}
 
 
 class Probe:
@@ -53,7 +58,7 @@ def use(rig: Rig, act: Callable[[], Awaitable[Outcome]]) -> None:
 def test_the_tools_of_each_audience_are_shown_in_one_order(rig: Rig) -> None:
     assert rig.names() == ALL
     rig.audience = Audience.TEAM
-    assert rig.names() == [name for name in ALL if name != "shell_execute"]
+    assert rig.names() == [name for name in ALL if name not in OPERATORS]
     rig.audience = Audience.PUBLIC
     assert rig.names() == [*READING, "tool_output_read"]
 
