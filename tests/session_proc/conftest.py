@@ -10,7 +10,9 @@ import pytest
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
+from netclaw.ports.memory import MemoryPort
 from netclaw.session_proc.main import serve
+from netclaw.session_proc.no_memory import NoMemory
 from tests.fakes.model import FakeModel
 from tests.session_proc.host import ScriptedHost, scripted_host
 from tests.session_proc.tools import ScriptedTools
@@ -56,12 +58,20 @@ def tools() -> ScriptedTools:
 
 
 @pytest.fixture
-async def start(host: ScriptedHost, tools: ScriptedTools) -> AsyncIterator[Start]:
+def memory() -> MemoryPort:
+    """Keeps nothing."""
+    return NoMemory()
+
+
+@pytest.fixture
+async def start(
+    host: ScriptedHost, tools: ScriptedTools, memory: MemoryPort
+) -> AsyncIterator[Start]:
     """Starts the session on this loop; stopped at the end of the test."""
     running: list[asyncio.Task[ExitCode]] = []
 
     def begin() -> asyncio.Task[ExitCode]:
-        task = asyncio.create_task(serve(host.bootstrap(), tools=tools))
+        task = asyncio.create_task(serve(host.bootstrap(), tools=tools, memory=memory))
         running.append(task)
         return task
 
