@@ -29,7 +29,7 @@ from tests.soak.trouble import Trouble, edit_number
 
 WINDOW = 12_000
 """Tokens that the models see: small enough that every long conversation is shortened."""
-SETTLE_S = 120.0
+SETTLE_S = 60.0
 GUESTS = 3
 
 
