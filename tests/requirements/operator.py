@@ -85,4 +85,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 26",
         "Ctrl-C in a headless run stops its own turn and waits for the end; once more leaves.",
     ),
+    Requirement(
+        "operator.completion",
+        "cli, completion",
+        "A shell completes session ids of the running daemon and keys of the configuration, and"
+        " gets nothing at once where there is none.",
+    ),
 )

@@ -8,6 +8,7 @@ import click
 
 from netclaw.cli.app import App
 from netclaw.cli.command import command
+from netclaw.cli.completions import session_ids
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import parse_session_id
 
@@ -27,6 +28,7 @@ from netclaw.core.ids import parse_session_id
     "--resume",
     metavar="ID",
     default=None,
+    shell_complete=session_ids,
     help="Go on with this session; a new name without a slash begins one.",
 )
 @click.option(

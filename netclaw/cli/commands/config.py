@@ -8,6 +8,7 @@ import click
 
 from netclaw.cli.app import App, JsonRow, JsonValue
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.completions import config_keys
 from netclaw.cli.failure import EXIT_FAILURE, print_failure
 from netclaw.cli.reloading import reload_daemon
 from netclaw.core.errors import InvalidArgumentError
@@ -32,7 +33,7 @@ config = LazyGroup(
     ),
 )
 
-key_argument = click.argument("key", metavar="DOTTED.KEY")
+key_argument = click.argument("key", metavar="DOTTED.KEY", shell_complete=config_keys)
 
 
 def _text(value: JsonValue) -> str:

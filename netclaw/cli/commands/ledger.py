@@ -7,12 +7,13 @@ import click
 from netclaw.cli.app import App
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
+from netclaw.cli.completions import session_ids
 from netclaw.cli.rows import ledger_row, when
 from netclaw.core.ids import parse_session_id
 
 
 @command("ledger", examples=("netclaw ledger notes", "netclaw ledger notes --limit 5 --json"))
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=session_ids)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=200, help="Only the newest.")
 def ledger(app: App, *, session_id: str, limit: int) -> None:
     """Say what became of each message of a session, the newest last."""

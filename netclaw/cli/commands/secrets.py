@@ -8,6 +8,7 @@ import click
 
 from netclaw.cli.app import App, JsonRow
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.completions import secret_keys, stored_secrets
 from netclaw.cli.reloading import reload_daemon
 from netclaw.core.errors import InvalidArgumentError
 
@@ -21,7 +22,7 @@ secrets = LazyGroup(
         "unset": Entry(f"{_HERE}:unset_secret", "Remove a stored credential."),
     },
     summary="Store credentials in secrets.json, encrypted. Nothing reads them back out.",
-    examples=("netclaw secrets set Providers.openai.ApiKey", "netclaw secrets list"),
+    examples=("netclaw secrets set Providers.anthropic.ApiKey", "netclaw secrets list"),
     default="list",
 )
 
@@ -29,15 +30,16 @@ secrets = LazyGroup(
 @command(
     "set",
     examples=(
-        "netclaw secrets set Providers.openai.ApiKey",
-        "netclaw secrets set Providers.openai.ApiKey - < key.txt",
+        "netclaw secrets set Providers.anthropic.ApiKey",
+        "netclaw secrets set Providers.anthropic.ApiKey - < key.txt",
     ),
 )
-@click.argument("key", metavar="DOTTED.KEY")
+@click.argument("key", metavar="DOTTED.KEY", shell_complete=secret_keys)
 @click.argument("value", required=False)
 def set_secret(app: App, *, key: str, value: str | None) -> None:
     """Store a credential.
 
+    The middle part of the key is a provider's name in netclaw.json (`netclaw provider list`).
     Without VALUE it is asked for without echo, or read from standard input; so it stays out of
     the shell's history and the process list.
     """
@@ -58,8 +60,8 @@ def set_secret(app: App, *, key: str, value: str | None) -> None:
         app.say(f"stored {name}, encrypted")
 
 
-@command("unset", examples=("netclaw secrets unset Providers.openai.ApiKey",))
-@click.argument("key", metavar="DOTTED.KEY")
+@command("unset", examples=("netclaw secrets unset Providers.anthropic.ApiKey",))
+@click.argument("key", metavar="DOTTED.KEY", shell_complete=stored_secrets)
 def unset_secret(app: App, *, key: str) -> None:
     """Remove a stored credential."""
     from netclaw.config.secret_edit import restore, stored_text

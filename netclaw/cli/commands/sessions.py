@@ -10,6 +10,7 @@ import click
 from netclaw.cli.app import App, JsonRow, JsonValue, printable
 from netclaw.cli.client import DaemonClient, UnaryCall
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.completions import session_ids
 from netclaw.cli.history import read_history
 from netclaw.cli.params import ROWS, SEQ
 from netclaw.cli.rows import (
@@ -75,7 +76,7 @@ sessions = LazyGroup(
     ),
 )
 
-session_id = click.argument("session_id", metavar="ID")
+session_id = click.argument("session_id", metavar="ID", shell_complete=session_ids)
 
 
 def steer(

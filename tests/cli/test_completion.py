@@ -1,0 +1,84 @@
+"""The words a shell offers: commands, ids of the running daemon, keys of the configuration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from netclaw.config.home import Home
+from netclaw.core.errors import InternalError
+from tests.cli.runner import Cli
+from tests.cli.scripted_daemon import ScriptedDaemon
+
+PROGRAM = "import sys; sys.argv = ['netclaw']; from netclaw.cli.main import main; main()"
+
+
+def offered(*words: str) -> list[str]:
+    """What bash is offered for the last word, as its completion asks for it."""
+    asked = {
+        "_NETCLAW_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["netclaw", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **asked},
+    )
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.requirement("operator.completion")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sessions", "show"),
+        ("sessions", "attach"),
+        ("sessions", "kill"),
+        ("ledger",),
+        ("chat", "--resume"),
+    ],
+)
+def test_ids_come_from_the_running_daemon(daemon: ScriptedDaemon, words: tuple[str, ...]) -> None:
+    for name in ("notes", "notes-old", "review", "cli/abcdefghij"):
+        daemon.row(name)
+    assert offered(*words, "no") == ["notes", "notes-old"]
+
+
+@pytest.mark.requirement("operator.completion")
+def test_without_a_daemon_there_are_no_ids_and_no_words(home: Home) -> None:
+    began = time.monotonic()
+    assert offered("sessions", "show", "n") == []
+    assert time.monotonic() - began < 10, "nobody waits for a daemon that is not there"
+    assert not home.root.exists()
+
+
+@pytest.mark.requirement("operator.completion")
+def test_a_daemon_that_refuses_offers_nothing(daemon: ScriptedDaemon) -> None:
+    daemon.refuse["ListSessions"] = InternalError("Broken.")
+    assert offered("ledger", "n") == []
+
+
+@pytest.mark.requirement("operator.completion")
+def test_keys_come_from_the_configuration(cli: Cli, home: Home) -> None:
+    words = ("init", "--non-interactive", "--provider", "openai-compatible")
+    cli.ok(*words, "--endpoint", "http://127.0.0.1:1/v1", "--model", "m1")
+    keys = offered("config", "get", "session.idle")
+    assert keys == ["Session.IdleTimeout"]
+    named = offered("config", "set", "Providers.")
+    assert "Providers.openai-compatible.Endpoint" in named
+    assert "Providers.openai-compatible.ApiKey" not in named, "that is a secret"
+    place = "Providers.openai-compatible.ApiKey"
+    assert offered("secrets", "set", "Prov") == [place]
+    assert offered("secrets", "unset", "Prov") == []
+    cli.ok("secrets", "set", place, "sk-1")
+    assert offered("secrets", "unset", "prov") == [place]
+    home.config_file.write_text("{ broken")
+    assert offered("config", "get", "Session.Idle") == keys
