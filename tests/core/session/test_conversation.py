@@ -173,7 +173,7 @@ def test_receipts_make_the_recent_files_and_a_turn_keeps_those_it_began_with() -
     assert story.state.turn.working == WorkingContext(recent_files=("/p/a",))
     story.answer()
     story.given(SessionReset(reason=ResetReason.OPERATOR, life=2))
-    assert story.state.recent_files == ()
+    assert not story.state.recent_files
 
 
 @pytest.mark.requirement("context.set-working-directory")

@@ -223,7 +223,6 @@ def test_compact_says_whether_there_is_anything_to_shorten_and_does_it() -> None
     story = ready()
     story.admit("/compact")
     assert told(story) == sentences.NOTHING_TO_COMPACT
-    assert story.runtime.phase is Phase.READY
     for number in range(8):
         story.admit(f"{number} " + "long " * 60)
         story.answer("answer " * 20)
