@@ -24,9 +24,9 @@ def resolve_path(path: str) -> str:
     """The path without links, `.` and `..`, absolute, without a trailing separator.
 
     Components that do not exist are kept as written, so a home can be named before it is made.
-    Raises `InvalidArgumentError` beyond 40 links.
+    Raises `InvalidArgumentError` beyond 40 links, and for a relative path in a folder that is gone.
     """
-    pending = [*reversed(os.path.join(os.getcwd(), path).split("/"))]  # noqa: PTH109, PTH118
+    pending = [*reversed(_absolute(path).split("/"))]
     resolved = "/"
     links = 0
     while pending:
@@ -145,6 +145,19 @@ class Home:
     def pid_file(self) -> Path:
         """Pid of the running daemon, as text."""
         return self.root / "netclaw.pid"
+
+
+def _absolute(path: str) -> str:
+    """The path from the root on; only a relative one needs the folder this process is in."""
+    if path.startswith("/"):
+        return path
+    try:
+        return f"{os.getcwd()}/{path}"  # noqa: PTH109 - text until resolved
+    except FileNotFoundError:
+        raise InvalidArgumentError(
+            f"The home {path} is relative, and the current folder is gone.",
+            fix=f"Change to another folder, or name {HOME_VARIABLE} from the root on.",
+        ) from None
 
 
 def find_home(environ: Mapping[str, str]) -> Home:

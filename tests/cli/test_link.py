@@ -36,6 +36,7 @@ async def test_a_daemon_that_stays_away_ends_the_conversation(daemon: ScriptedDa
     await link.close()
 
 
+@pytest.mark.requirement("upstream.one-reconnect")
 async def test_what_happened_meanwhile_is_replayed(daemon: ScriptedDaemon) -> None:
     seen: asyncio.Queue[Output] = asyncio.Queue()
     link = Link(daemon.home, Sender(), print)
@@ -60,6 +61,7 @@ async def test_a_terminal_that_never_keeps_up_gives_up(daemon: ScriptedDaemon) -
     await link.close()
 
 
+@pytest.mark.requirement("upstream.one-reconnect")
 async def test_a_session_that_was_deleted_ends_the_conversation(daemon: ScriptedDaemon) -> None:
     link = Link(daemon.home, Sender(), print)
     await link.open("notes")

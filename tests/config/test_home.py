@@ -53,6 +53,19 @@ def test_a_relative_home_is_below_the_working_directory(
     assert resolve_path("here") == f"{os.path.realpath(tmp_path)}/here"
 
 
+@pytest.mark.requirement("upstream.folder-gone")
+def test_in_a_folder_that_is_gone_only_a_relative_home_cannot_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert find_home({"NETCLAW_HOME": str(tmp_path / "home")}).root == tmp_path / "home"
+    with pytest.raises(InvalidArgumentError, match="the current folder is gone"):
+        find_home({"NETCLAW_HOME": "home"})
+
+
 def test_the_default_is_below_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/somewhere")
     assert find_home({}).root == Path("/somewhere/.netclaw")

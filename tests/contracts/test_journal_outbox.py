@@ -85,6 +85,7 @@ async def test_a_binding_gets_its_replies_one_by_one_in_order(journal_world: Wor
 
 
 @pytest.mark.requirement("store.outbox-fifo")
+@pytest.mark.requirement("upstream.failed-posts")
 async def test_a_failed_reply_is_tried_again_before_later_ones(journal_world: World) -> None:
     world = journal_world
     await world.create()
@@ -136,6 +137,7 @@ async def test_claims_are_bounded_and_never_reuse_a_row_id(journal_world: World)
 
 
 @pytest.mark.requirement("store.ledger")
+@pytest.mark.requirement("upstream.failed-posts")
 async def test_the_ledger_shows_the_deliveries_of_an_input(journal_world: World) -> None:
     world = journal_world
     await world.create()

@@ -48,6 +48,7 @@ def test_a_silent_call_is_cut_at_the_prefill_limit() -> None:
 
 
 @pytest.mark.requirement("core.watchdog-prefill")
+@pytest.mark.requirement("upstream.long-prefill")
 def test_a_keepalive_starts_the_prefill_limit_anew() -> None:
     timeouts = TurnTimeouts(prefill_s=10, no_progress_s=100)
     seen = watch(("keepalive", 9))

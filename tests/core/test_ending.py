@@ -46,6 +46,7 @@ def test_a_reply_held_back_by_a_content_filter_fails(asked: Story) -> None:
 
 
 @pytest.mark.requirement("core.tools-withheld")
+@pytest.mark.requirement("upstream.unoffered-calls-fail")
 def test_calls_to_tools_that_were_not_offered_fail_the_turn(asked: Story) -> None:
     decision = asked.when(asked.answered(calls=(SHELL,), are_tools_offered=False))
     assert decision.events == (
@@ -59,6 +60,7 @@ def test_calls_count_as_calls_whatever_the_finish_reason_says(asked: Story) -> N
 
 
 @pytest.mark.requirement("core.empty-reply")
+@pytest.mark.requirement("upstream.empty-replies-bounded")
 def test_an_empty_reply_is_asked_again_once_then_fails(asked: Story) -> None:
     decision = asked.when(asked.answered(" \n"))
     assert decision.events == ()
@@ -73,12 +75,14 @@ def test_an_empty_reply_is_asked_again_once_then_fails(asked: Story) -> None:
 
 
 @pytest.mark.requirement("core.empty-reply")
+@pytest.mark.requirement("upstream.empty-replies-bounded")
 def test_a_reply_of_thinking_alone_has_a_nudge_of_its_own(asked: Story) -> None:
     asked.when(asked.answered("", thinking="let me see"))
     assert asked.messages[-1] == like(NoteMessage, text=sentences.NUDGE_THINKING)
 
 
 @pytest.mark.requirement("core.empty-reply")
+@pytest.mark.requirement("upstream.empty-replies-bounded")
 def test_after_tool_work_an_empty_reply_is_asked_again_three_times(asked: Story) -> None:
     asked.call_tools()
     asked.finish_tools()

@@ -78,6 +78,7 @@ def test_an_idle_timeout_of_zero_means_never() -> None:
 
 
 @pytest.mark.requirement("core.idle-timer")
+@pytest.mark.requirement("upstream.idle-timer")
 def test_only_work_touches_the_idle_timer() -> None:
     story = ready()
     token = story.runtime.idle_token

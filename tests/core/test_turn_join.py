@@ -96,6 +96,7 @@ def test_a_waiting_automation_does_not_stand_between_a_person_and_their_turn() -
 
 
 @pytest.mark.requirement("core.join-others-wait")
+@pytest.mark.requirement("upstream.automation-own-turn")
 def test_automated_input_never_joins_not_even_its_like() -> None:
     story = in_batch(REMINDER)
     story.admit(by=REMINDER)

@@ -95,6 +95,7 @@ async def test_a_long_conversation_goes_on_with_notes(world: World) -> None:
 
 
 @pytest.mark.requirement("compaction.tool-loop")
+@pytest.mark.requirement("upstream.compacts-in-loops")
 async def test_a_tool_loop_goes_on_after_its_history_was_shortened(world: World) -> None:
     world.open_gate("notes")
     await talk(world, "loop")
@@ -112,6 +113,7 @@ async def test_a_tool_loop_goes_on_after_its_history_was_shortened(world: World)
 
 @pytest.mark.requirement("compaction.overflow")
 @pytest.mark.parametrize("dialect", ["openai", "llamacpp"])
+@pytest.mark.requirement("upstream.overflow-compacts")
 async def test_a_request_the_provider_refuses_as_too_long_is_sent_again_shorter(
     world: World, dialect: str
 ) -> None:
@@ -170,6 +172,7 @@ async def test_the_command_line_shortens_a_passive_sessions_history(world: World
 
 
 @pytest.mark.requirement("compaction.notes")
+@pytest.mark.requirement("upstream.notes-fail-visibly")
 async def test_a_model_that_makes_no_notes_leaves_the_cut_and_a_notice(world: World) -> None:
     await talk(world, "bare")
     opened = asyncio.Event()
@@ -237,6 +240,7 @@ async def test_a_kill_inside_a_tool_loop_resumes_the_turn_and_compacts_again(
 
 
 @pytest.mark.requirement("compaction.buffer")
+@pytest.mark.requirement("upstream.compaction-off-the-loop")
 async def test_what_comes_while_a_session_compacts_runs_right_after(world: World) -> None:
     await talk(world, "busy")
     await world.peer.turn("busy", f"the last one {FULL} [[reply:done]]")

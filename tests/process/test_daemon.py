@@ -97,6 +97,7 @@ async def test_a_tool_loop_stopped_by_a_restart_goes_on_by_itself(world: World) 
     check_journal(await peer.journal("loop"))
 
 
+@pytest.mark.requirement("upstream.rows-after-kill")
 async def test_a_graceful_stop_ends_within_its_budget_and_leaves_nothing(world: World) -> None:
     await world.peer.turn("idle", "[[reply:x]]")
     pids = [row.pid for row in (await world.peer.rows()).values() if row.pid]

@@ -53,6 +53,7 @@ async def test_a_fork_storm_is_bounded_and_ended(any_rig: Rig) -> None:
 
 @pytest.mark.requirement("sandbox.tree-kill")
 @pytest.mark.parametrize("end", [ShellEnd.TOTAL_TIME, ShellEnd.SILENCE], ids=str)
+@pytest.mark.requirement("upstream.deadline-ends-tree")
 async def test_a_limit_of_time_ends_the_whole_tree(any_rig: Rig, end: ShellEnd) -> None:
     bounds = ShellLimits(total_s=0.5) if end is ShellEnd.TOTAL_TIME else ShellLimits(silence_s=0.5)
     script = DAEMONS + "echo first; sleep 0.2; echo second; sleep 60"
@@ -112,6 +113,7 @@ async def test_a_tree_ended_from_outside_is_reported(any_rig: Rig) -> None:
 
 
 @pytest.mark.requirement("sandbox.tree-kill")
+@pytest.mark.requirement("upstream.deadline-ends-tree")
 async def test_open_pipes_never_delay_the_end(any_rig: Rig) -> None:
     """A daemon that keeps the output open is dead before the pipe is read to its end."""
     ran = await any_rig.bash('setsid bash -c "sleep 60; echo late" "$0" & echo now; exit 0')

@@ -161,6 +161,7 @@ async def test_a_message_that_races_passivation_wins(host: ScriptedHost, start: 
 
 
 @pytest.mark.requirement("session_proc.ping")
+@pytest.mark.requirement("upstream.own-loop")
 async def test_pings_are_answered_during_a_turn(
     host: ScriptedHost, start: Start, model: FakeModel
 ) -> None:
@@ -175,6 +176,7 @@ async def test_pings_are_answered_during_a_turn(
 
 
 @pytest.mark.requirement("session_proc.ping")
+@pytest.mark.requirement("upstream.own-loop")
 async def test_pings_are_answered_while_an_append_is_in_flight(
     host: ScriptedHost, start: Start
 ) -> None:

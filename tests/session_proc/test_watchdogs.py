@@ -40,6 +40,7 @@ LONG_S = 30.0
         ),
     ],
 )
+@pytest.mark.requirement("upstream.half-open")
 async def test_a_stalled_model_call_fails_the_turn_and_the_session_goes_on(
     host: ScriptedHost,
     start: Start,
@@ -75,6 +76,19 @@ async def test_a_slow_but_talking_model_is_left_alone(
     host.admit("[[tokens:30]] [[pace:20]]")
     await host.turn_completed()
     assert host.seen.of_type("error") == []
+
+
+@pytest.mark.requirement("upstream.long-prefill")
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_a_call_that_waits_long_and_says_so_is_answered(
+    host: ScriptedHost, start: Start, settings: SessionSettings
+) -> None:
+    host.settings = replace(settings, timeouts=TurnTimeouts(prefill_s=0.3, no_progress_s=LONG_S))
+    start()
+    host.admit("[[stall:1.2]] [[keepalive:0.05]] [[reply:after a long queue]]")
+    await host.turn_completed()
+    assert host.seen.of_type("error") == []
+    assert host.seen.text("text") == "after a long queue"
 
 
 @pytest.mark.requirement("session_proc.watchdogs")

@@ -208,6 +208,7 @@ async def inject(world: InProcess, session_id: str, **sender: str) -> InputAdmit
 
 @pytest.mark.requirement("supervisor.audience")
 @pytest.mark.requirement("supervisor.tokens")
+@pytest.mark.requirement("upstream.audience-never-defaults-up")
 async def test_inject_simulates_an_adapter_and_can_only_narrow(world: InProcess) -> None:
     admitted = await inject(
         world,

@@ -107,6 +107,7 @@ def test_the_keep_count_is_halved_while_more_than_half_the_window_is_left(
 
 
 @pytest.mark.requirement("compaction.halving")
+@pytest.mark.requirement("upstream.compaction-frees-enough")
 def test_tools_that_fill_the_window_count_as_left() -> None:
     talk = Talk()
     for _ in range(6):

@@ -108,6 +108,7 @@ def test_a_refused_call_is_answered_in_the_same_append_and_the_model_goes_on() -
 
 
 @pytest.mark.requirement("guard.duplicates")
+@pytest.mark.requirement("upstream.guard-per-turn")
 def test_every_duplicate_gets_its_correction_and_the_rest_runs() -> None:
     story = repeat(asked(), 2, "ls")
     decision = story.when(story.answered(calls=proposed("ls", "cat", "ls")))
@@ -123,6 +124,7 @@ def test_every_duplicate_gets_its_correction_and_the_rest_runs() -> None:
 
 @pytest.mark.requirement("guard.ladder")
 @pytest.mark.requirement("guard.quiet-end")
+@pytest.mark.requirement("upstream.guard-per-turn")
 def test_the_sixth_refusal_ends_the_turn_with_the_models_text() -> None:
     story = repeat(asked(), 2, "ls")
     texts = [refusals(play(story, "ls")) for _ in range(5)]
@@ -197,6 +199,7 @@ def test_at_eight_an_answer_is_taken_and_a_call_ends_the_turn() -> None:
 
 
 @pytest.mark.requirement("guard.reset")
+@pytest.mark.requirement("upstream.guard-per-turn")
 def test_a_new_turn_starts_without_evidence() -> None:
     story = repeat(asked(), 2, "ls")
     story.answer()
@@ -205,6 +208,7 @@ def test_a_new_turn_starts_without_evidence() -> None:
 
 
 @pytest.mark.requirement("guard.reset")
+@pytest.mark.requirement("upstream.guard-per-turn")
 def test_a_person_who_joins_starts_the_counts_anew() -> None:
     story = repeat(asked(), 1, "ls")
     story.when(story.answered(calls=proposed("ls")))
