@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from netclaw.config.schema.base import TimeSpan
 from netclaw.config.schema.root import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/operator/configuration-reference.md"
@@ -30,6 +33,9 @@ BOUNDS = (
     ("maxItems", "at most {} items"),
     ("pattern", ""),
 )
+WHEN_UNSET = "x-when-unset"
+"""What holds where a key has no default of its own: another key may decide it."""
+TIME_SPAN = TypeAdapter(TimeSpan).json_schema()["pattern"]
 Node = dict[str, Any]
 
 
@@ -80,6 +86,8 @@ class Reference:
         if "anyOf" in node:
             return " or ".join(self.kind(option) for option in node["anyOf"])
         kind = node.get("type", "any value")
+        if node.get("pattern") == TIME_SPAN:
+            return "time span, `[d.]hh:mm:ss`"
         if kind == "array":
             return f"list of {self.kind(node.get('items', {}))}"
         return {"object": "object", "boolean": "true or false"}.get(kind, str(kind))
@@ -99,6 +107,8 @@ def cell(text: str) -> str:
 def row(reference: Reference, name: str, node: Node) -> str:
     """One key of a section."""
     default = node.get("default")
+    if default is None:
+        default = node.get(WHEN_UNSET)
     shown = "" if default is None or default in ({}, [], "") else f"`{json.dumps(default)}`"
     kind = ", ".join(filter(None, [reference.kind(node), reference.bounds(node)]))
     words = str(reference.resolve(node).get("description", "")).split("\n\n", 1)[0]

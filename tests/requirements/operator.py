@@ -91,4 +91,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A shell completes session ids of the running daemon and keys of the configuration, and"
         " gets nothing at once where there is none.",
     ),
+    Requirement(
+        "operator.session-settings",
+        "S0 What ends or stalls a turn",
+        "The configuration reference lists every Session setting with default, bounds and meaning.",
+    ),
+    Requirement(
+        "operator.phase-diagram",
+        "issue 3 item 1",
+        "The diagram of phases is drawn from the table of legal moves and is current.",
+    ),
 )

@@ -99,7 +99,8 @@ class Session(Section):
         None,
         ge=10,
         le=1800,
-        description="Silence between tokens after the first, despite the name; unset: 600.",
+        json_schema_extra={"x-when-unset": 600},
+        description="Silence between tokens after the first, despite the name.",
     )
     no_progress_timeout_seconds: int = Field(
         1200,
@@ -125,6 +126,7 @@ class Session(Section):
     )
     idle_timeout: TimeSpan = Field(
         timedelta(hours=1),
+        json_schema_extra={"default": "01:00:00"},
         description="Idle time after which a session's process ends; 00:00:00 never ends it.",
     )
     memory_observer_idle_seconds: int | None = Field(
