@@ -124,4 +124,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "surface, Hot reload",
         "A burst of writes to the configuration is noticed once, after it is over.",
     ),
+    Requirement(
+        "config.session-settings",
+        "S0 What ends or stalls a turn",
+        "Each Session setting has its documented default and bounds, and arrives in the rules.",
+    ),
 )

@@ -23,4 +23,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 33",
         "A message id that comes with another message is refused, not taken for a resend.",
     ),
+    Requirement(
+        "limits.session-settings-bind",
+        "S0 What ends or stalls a turn",
+        "Each Session timeout set in netclaw.json binds what it says, and the next message works.",
+    ),
 )
