@@ -283,10 +283,11 @@ def _end(state: Walk, row: Row, outcome: str) -> Turn | None:
     if len(set(consumed)) != len(consumed):
         state.complain(row, "it consumes an input twice")
     for input_id in consumed:
-        if input_id not in turn.inputs or state.outcome[input_id][0] != "running":
+        if state.outcome.get(input_id) != ("running", turn.turn_id):
             state.complain(row, f"it consumes {input_id}, which it does not hold")
         state.outcome[input_id] = (outcome, turn.turn_id)
-    returned = [input_id for input_id in turn.inputs if input_id not in consumed]
+    held = [input_id for input_id in turn.inputs if input_id in state.inputs]
+    returned = [input_id for input_id in held if input_id not in consumed]
     for input_id in returned:
         state.outcome[input_id] = ("waiting", None)
     order = list(state.inputs)

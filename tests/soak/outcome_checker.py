@@ -90,7 +90,8 @@ def _says_something(end: Row) -> bool:
 def _places(walk: Walk, end: Row) -> set[tuple[str, str]]:
     targets = set()
     for input_id in end.payload["input_ids"]:
-        for target in walk.inputs[input_id].payload["authority"]["delivery_targets"]:
+        admitted = walk.inputs.get(input_id)
+        for target in admitted.payload["authority"]["delivery_targets"] if admitted else ():
             targets.add((target["channel"], target["address"]))
     return targets
 

@@ -8,6 +8,7 @@ left the session made a move that is not in the table. Knows no netclaw.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -26,6 +27,9 @@ FREE_MOVES: dict[str, tuple[str, ...]] = {
 }
 """Moves that need no event of the journal beside them."""
 
+LEFT_WAITING = frozenset({"DrainStopped", "ConsentRequested"})
+"""After these a turn may be open in a session that rests: it waits for a start or for a person."""
+
 _Place = tuple[str, int]
 """A phase, and how many rows of the journal have happened."""
 
@@ -38,8 +42,14 @@ class _Story:
         self._seqs = [row.seq for row in rows]
         self._is_open = [False]
         """Whether a turn is open after so many rows."""
+        self._is_resting = [True]
+        """Whether nothing of a turn goes on after so many rows: none is open, or it only waits."""
         for row in rows:
-            self._is_open.append(_is_open_after(self._is_open[-1], row))
+            is_open = _is_open_after(self._is_open[-1], row)
+            self._is_open.append(is_open)
+            is_changed = "turn_id" in row.payload or not is_open
+            is_waiting = row.type in LEFT_WAITING if is_changed else self._is_resting[-1]
+            self._is_resting.append(is_waiting or not is_open)
 
     def until(self, seq: int) -> int:
         """How many rows have happened once this one has."""
@@ -51,6 +61,13 @@ class _Story:
         first = next((i for i, n in enumerate(numbers) if n >= incarnation), len(numbers))
         last = next((i for i, n in enumerate(numbers) if n > incarnation), len(numbers))
         return first, last
+
+    def allows(self, place: _Place) -> bool:
+        """Whether a session can be seen in this phase at this place, whatever was before."""
+        phase, at = place
+        if phase == "processing":
+            return self._is_open[at]
+        return phase not in ("ready", "passivating") or self._is_resting[at]
 
     def next_places(self, place: _Place, end: int) -> Iterator[_Place]:
         """Where the session can be after one move or one event."""
@@ -111,6 +128,7 @@ def _check_process(story: _Story, incarnation: int, outputs: list[Seen]) -> Iter
     first, end = story.of(incarnation)
     places = {(phase, at) for phase in PHASES for at in range(first, end + 1)}
     low = first
+    next_seqs = _next_seqs(outputs)
     for index, item in enumerate(outputs):
         if item.seq:
             low = max(low, story.until(item.seq))
@@ -118,10 +136,13 @@ def _check_process(story: _Story, incarnation: int, outputs: list[Seen]) -> Iter
         if item.phase not in PHASES:
             yield f"{item.phase!r} is no phase"
             return
-        later = (other.seq for other in outputs[index + 1 :] if other.seq)
-        high = story.until(next(later) - 1) if any(o.seq for o in outputs[index + 1 :]) else end
+        high = min(end, story.until(next_seqs[index] - 1))
         reachable = _closure(story, places, max(high, low))
-        places = {(p, at) for p, at in reachable if p == item.phase and low <= at}
+        places = {
+            place
+            for place in reachable
+            if place[0] == item.phase and low <= place[1] and story.allows(place)
+        }
         if not places:
             path = [other.phase or other.kind for other in outputs[max(0, index - 6) : index + 1]]
             yield (
@@ -129,6 +150,16 @@ def _check_process(story: _Story, incarnation: int, outputs: list[Seen]) -> Iter
                 f" after {path}"
             )
             return
+
+
+def _next_seqs(outputs: list[Seen]) -> list[int]:
+    """For each output the seq of the next durable one; beyond every journal if there is none."""
+    found: list[int] = []
+    seq = sys.maxsize
+    for item in reversed(outputs):
+        found.append(seq)
+        seq = item.seq or seq
+    return found[::-1]
 
 
 def _closure(story: _Story, places: set[_Place], end: int) -> set[_Place]:
