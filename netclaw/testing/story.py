@@ -296,6 +296,7 @@ class Story:
             TimerKind.IDLE: self.runtime.idle_token,
             TimerKind.PASSIVATION_GRACE: self.runtime.grace_token,
             TimerKind.DRAIN_SAFE_POINT: self.runtime.drain_token,
+            TimerKind.CHILD_DRAIN: self.runtime.child_drain_token,
         }[timer]
         return self.when(FireTimer(timer=timer, token=token))
 

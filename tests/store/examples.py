@@ -145,6 +145,7 @@ ACCEPTED = child_events.ChildAccepted(
     turn_id=TURN,
     call_id=CALL,
     authority=AUTHORITY,
+    is_attended=True,
 )
 ENDED = child_events.ChildEnded(
     run_id=RUN,
@@ -161,6 +162,7 @@ JOB_STARTED = job_events.JobStarted(
     authority=AUTHORITY,
     log_path="/w/jobs/job/output.log",
     limit_s=60.0,
+    is_attended=True,
 )
 ANSWER = events.AnswerAdmitted(
     call_id=CALL,
@@ -223,6 +225,7 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         input_ids=(INPUT,),
         closed_call_ids=(CALL,),
         is_person_told=False,
+        open_child_runs=("run2",),
     ),
     events.TitleSet(title="Files", actor="model"),
     events.WorkingDirectorySet(path="/w", actor="model"),
@@ -337,6 +340,8 @@ STATE = SessionState(
             accepted=ACCEPTED,
             accepted_at=5,
             state=ChildState.LOST,
+            start=2,
+            is_started=True,
             park=ParkKind.DRAIN,
             requests=(
                 RunRequest(request=REQUEST, turn_id=TURN, asked_at=6, answer="once", answerer="U1"),

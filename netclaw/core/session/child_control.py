@@ -144,67 +144,63 @@ def _end(draft: Draft, run: ChildRun, event: ChildEnded) -> None:
 
 def _withdraw_requests(draft: Draft, run: ChildRun) -> None:
     """Decision 49: with the run end its open requests."""
-    known = find(draft.state, run.run_id) or run
-    for item in known.unanswered:
+    for item in _on_record(draft, run.run_id).unanswered:
         call_id = item.request.call_id
         consent.withdraw(draft, item.turn_id, call_id, Withdrawal.RUN_ENDED, run_id=run.run_id)
 
 
 def show(draft: Draft, run_id: RunId) -> None:
-    """Tell subscribers what has become of the run."""
-    run = find(draft.state, run_id)
-    if run is not None:
-        ended = run.ended
-        draft.say(
-            ChildOutput(
-                run_id=run_id,
-                agent=run.accepted.agent,
-                state=run.state,
-                reason=ended.reason if ended else "",
-                result_path=ended.result_path if ended else "",
-            )
+    """Tell subscribers what has become of a run on record."""
+    run = _on_record(draft, run_id)
+    ended = run.ended
+    draft.say(
+        ChildOutput(
+            run_id=run_id,
+            agent=run.accepted.agent,
+            state=run.state,
+            reason=ended.reason if ended else "",
+            result_path=ended.result_path if ended else "",
         )
+    )
+
+
+def _on_record(draft: Draft, run_id: RunId) -> ChildRun:
+    """The run as this decision leaves it so far."""
+    return next(run for run in draft.state.children if run.run_id == run_id)
 
 
 # Going on
 
 
 def settle(draft: Draft) -> None:
-    """What a change of a run sets free: parked runs, whoever waits, or the exit of a drain."""
+    """What a change of a run sets free: parked runs, whoever waits, or the exit of a drain.
+
+    While draining no run is started anew: the next start of this session does it.
+    """
     if draft.runtime.drain is None:
-        resume_parked(draft)
+        _resume_parked(draft)
         turn.wake(draft)
     elif draft.runtime.phase is Phase.READY:
         passivation.leave(draft)
 
 
-def resume_parked(draft: Draft) -> None:
-    """Start anew every parked run that waits for nobody: all answered, or parked by a drain.
-
-    While draining none is: the next start of this session does it.
-    """
-    if draft.runtime.drain is not None:
-        return
+def _resume_parked(draft: Draft) -> None:
+    """Start anew every parked run that waits for nobody: all answered, or parked by a drain."""
     for run in draft.state.children:
         if run.ended is None and run.park is not None and not run.unanswered:
             draft.record(ChildResumed(run_id=run.run_id))
             show(draft, run.run_id)
             _start(draft, run.run_id)
-            if draft.runtime.phase is Phase.PASSIVATING:
-                passivation.abort(draft)
 
 
 def _start(draft: Draft, run_id: RunId) -> None:
     """Have the run's process started, with the answers to its parked calls."""
-    run = find(draft.state, run_id)
-    if run is not None:
-        answers = tuple(
-            ChildAnswer(
-                call_id=item.request.call_id, option=item.answer or "", answerer=item.answerer
-            )
-            for item in run.requests
-        )
-        draft.perform(StartChild(run_id=run_id, start=run.start, answers=answers))
+    run = _on_record(draft, run_id)
+    answers = tuple(
+        ChildAnswer(call_id=item.request.call_id, option=item.answer or "", answerer=item.answerer)
+        for item in run.requests
+    )
+    draft.perform(StartChild(run_id=run_id, start=run.start, answers=answers))
 
 
 def heal(draft: Draft) -> None:
@@ -218,7 +214,7 @@ def heal(draft: Draft) -> None:
             _start(draft, run.run_id)
         if run.state is ChildState.CANCELLING:
             draft.perform(CloseChild(run_id=run.run_id))
-    resume_parked(draft)
+    _resume_parked(draft)
 
 
 # Drain

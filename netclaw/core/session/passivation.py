@@ -33,6 +33,9 @@ def begin(draft: Draft, *, reason: str, grace_s: float) -> None:
 def leave(draft: Draft) -> None:
     """Wind down because of a drain, once no child run is waited for any more."""
     if not open_work.awaited_runs(draft.state):
+        if draft.runtime.child_drain_token:
+            draft.runtime = replace(draft.runtime, child_drain_token="")
+            draft.perform(CancelTimer(timer=TimerKind.CHILD_DRAIN))
         begin(draft, reason="drain", grace_s=0.0)
 
 
