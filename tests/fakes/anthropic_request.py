@@ -14,6 +14,7 @@ Blocks = list[JsonObject]
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_BREAKPOINTS = 4
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
 """They differ in nothing that netclaw sends or reads."""
 
@@ -117,7 +118,8 @@ def _content_complaint(message: JsonObject, blocks: Blocks) -> str | None:
         return f"unexpected role {role!r}"
     if not blocks:
         return "content must not be empty"
-    allowed = ("text", "tool_use") if role == "assistant" else ("text", "tool_result")
+    said = ("text", "image", "tool_result")
+    allowed = ("text", "tool_use") if role == "assistant" else said
     kinds = [block.get("type") for block in blocks]
     if any(kind not in allowed for kind in kinds):
         return f"only {allowed} may stand in a message of {role}"
@@ -129,6 +131,10 @@ def _content_complaint(message: JsonObject, blocks: Blocks) -> str | None:
 def _block_complaint(block: JsonObject) -> str | None:
     if block["type"] == "text" and not block["text"].strip():
         return "text content blocks must contain non-whitespace text"
+    if block["type"] == "image":
+        source = block.get("source", {})
+        is_whole = source.get("type") == "base64" and source.get("media_type") in PICTURES
+        return None if is_whole and source.get("data") else "image.source: not a picture"
     if block["type"] == "tool_use":
         if not ID.fullmatch(block["id"]) or not NAME.fullmatch(block["name"]):
             return "tool_use.id and tool_use.name should match their pattern"
