@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
+from netclaw.core.session.consent_events import (
+    AnswerDismissed,
+    ConsentAnswered,
+    ConsentWithdrawn,
+)
 from netclaw.core.session.events import (
     AnswerAdmitted,
     Compacted,
@@ -88,6 +93,7 @@ def _turn_failed(scope: WriteScope, row: SessionRow, seq: int, event: TurnFailed
     del seq
     row.turns_failed += 1
     _end_turn(scope, row, event.turn_id, event.input_ids, FAILED)
+    _forget_answers(scope, row, event.closed_call_ids)
 
 
 def _end_turn(
@@ -107,8 +113,6 @@ def _end_turn(
     row.set_pending(pending)
     scope.db.run_many(_UPDATE_INPUT, changes)
     row.open_turn = None
-    if row.answers:
-        _forget_answers(scope, row, row.answers)
 
 
 def _compacted(scope: WriteScope, row: SessionRow, seq: int, event: Compacted) -> None:
@@ -141,6 +145,24 @@ def _result_recorded(
 ) -> None:
     del seq
     _forget_answers(scope, row, (event.result.call_id,))
+
+
+def _request_closed(
+    scope: WriteScope, row: SessionRow, seq: int, event: ConsentAnswered | ConsentWithdrawn
+) -> None:
+    del seq
+    _forget_answers(scope, row, (event.call_id,))
+
+
+def _answer_dismissed(scope: WriteScope, row: SessionRow, seq: int, event: AnswerDismissed) -> None:
+    """Forget this very answer: another one for the same call may have come meanwhile."""
+    del seq
+    last = scope.db.row(
+        "SELECT option, answerer FROM answers WHERE session = ? AND call_id = ?",
+        (row.id, event.call_id),
+    )
+    if last == (event.option, event.answerer):
+        _forget_answers(scope, row, (event.call_id,))
 
 
 def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) -> None:
@@ -182,6 +204,9 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (AnswerAdmitted, Projection(apply=_answer_admitted)),
         (ToolBatchStarted, Projection(apply=_batch_started, is_needed=_has_answers)),
         (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_has_answers)),
+        (ConsentAnswered, Projection(apply=_request_closed, is_needed=_has_answers)),
+        (ConsentWithdrawn, Projection(apply=_request_closed, is_needed=_has_answers)),
+        (AnswerDismissed, Projection(apply=_answer_dismissed, is_needed=_has_answers)),
         (SessionReset, Projection(apply=_session_reset)),
     )
 }

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import cast
 
+from netclaw.core.errors import SessionUnreadableError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import ResetReason, SessionCreated, SessionReset
+from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
-from netclaw.store.connection import Database
-from netclaw.store.journal import publish_events
+from netclaw.store.connection import Database, Row
+from netclaw.store.journal import publish_events, read_state
 from netclaw.store.rows import SELECT_SESSION, SessionRow, record_from
 from netclaw.store.scope import WriteScope
 from netclaw.wire.journal_codec import encode_event
+from netclaw.wire.stored_state import stored_state
 
-# What makes a start due (protocol "Runnable work"). A session whose process passivated with
-# nothing to do has none of these.
+# What may make a start due (protocol "Runnable work"). A session whose process passivated with
+# nothing to do has none of these. Whether an open turn waits for people alone is in no column: it
+# is looked at in the journal, and only where somebody was asked since the turn began.
 _RUNNABLE = (
-    "SELECT key FROM sessions WHERE is_quarantined = 0"
+    "SELECT id, key, open_turn IS NOT NULL AND pending_answers = 0 AND EXISTS ("
+    " SELECT 1 FROM journal AS j WHERE j.session = sessions.id AND j.type = 'ConsentRequested'"
+    "  AND j.seq > ifnull((SELECT t.seq FROM journal AS t WHERE t.session = sessions.id"
+    "   AND t.type = 'TurnStarted' ORDER BY t.seq DESC LIMIT 1), 0))"
+    " FROM sessions WHERE is_quarantined = 0"
     " AND (pending_inputs > 0 OR open_turn IS NOT NULL OR pending_answers > 0)"
 )
 _FIRST_KEY = " "
@@ -99,13 +107,29 @@ def list_all(db: Database, *, limit: int, after_id: str) -> tuple[SessionRecord,
 
 def runnable(db: Database) -> tuple[SessionId, ...]:
     """Sessions with runnable work, longest known first."""
-    found = db.rows(_RUNNABLE_IN_ORDER)
-    return tuple(SessionId(cast("str", key)) for (key,) in found)
+    return _with_work(db, db.rows(_RUNNABLE_IN_ORDER))
 
 
 def has_runnable_work(db: Database, session_id: SessionId) -> bool:
     """Whether one session has runnable work."""
-    return bool(db.rows(_RUNNABLE_ONE, (session_id,)))
+    return bool(_with_work(db, db.rows(_RUNNABLE_ONE, (session_id,))))
+
+
+def _with_work(db: Database, found: list[Row]) -> tuple[SessionId, ...]:
+    """Those of the rows that do not wait for people alone."""
+    return tuple(
+        SessionId(cast("str", key))
+        for row_id, key, may_be_parked in found
+        if not (may_be_parked and _is_at_rest(db, cast("int", row_id), cast("str", key)))
+    )
+
+
+def _is_at_rest(db: Database, row_id: int, key: str) -> bool:
+    """Judged by the session's own rules; one that cannot be read is a matter for its start."""
+    try:
+        return waits_for_people(stored_state(SessionId(key), *read_state(db, row_id)))
+    except SessionUnreadableError:
+        return False
 
 
 def counts(db: Database, *, database_bytes: int) -> StoreCounts:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from netclaw.core.errors import SessionUnreadableError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow, SessionEvent, TurnFailed
-from netclaw.core.session.evolve import replay
 from netclaw.core.session.replies import rows_for
 from netclaw.core.session.state import SessionState
 from netclaw.core.supervision import DeathCause, Verdict, poison_events
@@ -18,8 +17,8 @@ from netclaw.ports.journal import JournalRow, JournalStore, StoredSnapshot
 from netclaw.supervisor.ids import new_reference
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Slot
-from netclaw.wire.convert import recorded_of
-from netclaw.wire.journal_codec import decode_state, encode_event
+from netclaw.wire.journal_codec import encode_event
+from netclaw.wire.stored_state import stored_state
 
 _log = logging.getLogger(__name__)
 
@@ -88,33 +87,8 @@ async def _rebuild(
     size = sum(len(row.payload) for row in tail)
     size += len(snapshot.payload) if snapshot is not None else 0
     if size <= INLINE_BYTES and len(tail) <= INLINE_ROWS:
-        return _replayed(session_id, snapshot, tail)
-    return await asyncio.to_thread(_replayed, session_id, snapshot, tail)
-
-
-def _replayed(
-    session_id: SessionId, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
-) -> SessionState:
-    try:
-        return _replay_all(SessionState(session_id=session_id), snapshot, tail)
-    except SessionUnreadableError:
-        raise
-    except Exception as fault:
-        # Events that can be decoded one by one and yet tell no story: as bad for their session.
-        raise SessionUnreadableError("The stored events contradict each other.") from fault
-
-
-def _replay_all(
-    state: SessionState, snapshot: StoredSnapshot | None, tail: tuple[JournalRow, ...]
-) -> SessionState:
-    if snapshot is not None:
-        state = decode_state(snapshot.codec, snapshot.payload)
-        if state.head != snapshot.seq:
-            raise SessionUnreadableError(f"The snapshot at {snapshot.seq} is one of {state.head}.")
-    for expected, row in enumerate(tail, state.head + 1):
-        if row.seq != expected:
-            raise SessionUnreadableError(f"Event {row.seq} is stored where {expected} belongs.")
-    return replay(state, (recorded_of(row) for row in tail))
+        return stored_state(session_id, snapshot, tail)
+    return await asyncio.to_thread(stored_state, session_id, snapshot, tail)
 
 
 async def record_crash(services: Services, slot: Slot, cause: DeathCause, status: int) -> Verdict:

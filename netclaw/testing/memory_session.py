@@ -9,11 +9,13 @@ from typing import get_args
 from netclaw.core.errors import (
     HeadMovedError,
     InvalidArgumentError,
+    SessionUnreadableError,
     StaleIncarnationError,
 )
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_pending, check_resend
+from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.settings import DaemonSettings
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import (
@@ -28,6 +30,7 @@ from netclaw.ports.journal import (
     SessionRecord,
     StoredSnapshot,
 )
+from netclaw.wire.stored_state import stored_state
 
 _KNOWN = frozenset(event.__name__ for event in get_args(ev.SessionEvent))
 _SUPERVISOR_ONLY = frozenset(event.__name__ for event in ev.SUPERVISOR_ONLY)
@@ -80,7 +83,8 @@ class MemorySession:
     rows: tuple[JournalRow, ...] = ()
     snapshot: StoredSnapshot | None = None
     inputs: dict[InputId, MemoryInput] = field(default_factory=dict)
-    answers: tuple[CallId, ...] = ()
+    answers: tuple[ev.AnswerAdmitted, ...] = ()
+    """The last answer to each call that is not launched yet."""
     appends: dict[str, tuple[JournalRow, ...]] = field(default_factory=dict)
     title: str = ""
     turns: int = 0
@@ -112,7 +116,17 @@ class MemorySession:
     def has_work(self) -> bool:
         """Whether a start is due (protocol "Runnable work")."""
         is_due = bool(self.open_inputs or self.open_turn is not None or self.answers)
-        return is_due and not self.is_quarantined
+        return is_due and not self.is_quarantined and not self._waits_for_people
+
+    @property
+    def _waits_for_people(self) -> bool:
+        """Whether the open turn, and all that is behind it, can only go on if somebody acts."""
+        if self.open_turn is None or self.answers:
+            return False
+        try:
+            return waits_for_people(stored_state(self.new.session_id, *self.state()))
+        except SessionUnreadableError:
+            return False
 
     def record(self) -> SessionRecord:
         """The catalog row."""
@@ -259,6 +273,7 @@ class MemorySession:
             case "TurnFailed":
                 self.turns_failed += 1
                 self._end_turn(content, "failed")
+                self._forget(*_texts(content, "closed_call_ids"))
             case "SessionReset":
                 self._reset(content)
             case "Compacted":
@@ -271,16 +286,24 @@ class MemorySession:
     def _project_answers(self, type_: str, content: dict[str, object]) -> None:
         match type_:
             case "AnswerAdmitted":
-                call = CallId(_text(content, "call_id"))
-                self.answers = (*(one for one in self.answers if one != call), call)
+                answer = _answer(content)
+                self._forget(answer.call_id)
+                self.answers = (*self.answers, answer)
             case "ToolBatchStarted":
-                gone = set(_texts(content, "call_ids"))
-                self.answers = tuple(call for call in self.answers if call not in gone)
+                self._forget(*_texts(content, "call_ids"))
             case "ToolResultRecorded" if self.answers:
                 result = content["result"]
                 if not isinstance(result, dict):
                     raise TypeError
-                self.answers = tuple(call for call in self.answers if call != result["call_id"])
+                self._forget(_text(result, "call_id"))
+            case "ConsentAnswered" | "ConsentWithdrawn":
+                self._forget(_text(content, "call_id"))
+            case "AnswerDismissed":
+                gone = _answer(content)
+                self.answers = tuple(answer for answer in self.answers if answer != gone)
+
+    def _forget(self, *calls: str) -> None:
+        self.answers = tuple(item for item in self.answers if item.call_id not in calls)
 
     def _run(self, turn: str, inputs: tuple[str, ...]) -> None:
         for input_id in inputs:
@@ -294,7 +317,6 @@ class MemorySession:
             if item.turn_id == turn:
                 self._change(item.input_id, None, "waiting")
         self.open_turn = None
-        self.answers = ()
 
     def _change(self, input_id: str, turn: TurnId | None, outcome: str) -> None:
         known = self.inputs.get(InputId(input_id))
@@ -331,6 +353,15 @@ def draft_of(event: ev.SessionEvent) -> EventDraft:
         return EventDraft(type=name, version=1, payload=payload.encode())
     except UnicodeEncodeError:
         raise InvalidArgumentError(f"A text of the {name} is not valid Unicode.") from None
+
+
+def _answer(content: dict[str, object]) -> ev.AnswerAdmitted:
+    """Which answer an event is about."""
+    return ev.AnswerAdmitted(
+        call_id=CallId(_text(content, "call_id")),
+        option=_text(content, "option"),
+        answerer=_text(content, "answerer"),
+    )
 
 
 def _text(content: dict[str, object], name: str) -> str:

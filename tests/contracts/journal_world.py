@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
+from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, MediaRef, Usage
 from netclaw.core.session.events import (
     OutboxRow,
@@ -269,7 +269,7 @@ def recorded(
     )
 
 
-def failed(turn: str, *inputs: InputId) -> TurnFailed:
+def failed(turn: str, *inputs: InputId, closed: tuple[CallId, ...] = ()) -> TurnFailed:
     """A turn ends without an answer."""
     return TurnFailed(
         turn_id=TurnId(turn),
@@ -277,4 +277,5 @@ def failed(turn: str, *inputs: InputId) -> TurnFailed:
         reference="r1",
         note="It failed.",
         input_ids=inputs,
+        closed_call_ids=closed,
     )

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.errors import DrainingError, NotFoundError, StaleIncarnationError
 from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.session.consent_events import (
+    AnswerDismissed,
+    ConsentAnswered,
+    ConsentWithdrawn,
+    Dismissal,
+    Withdrawal,
+)
 from netclaw.core.session.events import (
     AnswerAdmitted,
     Compacted,
@@ -175,7 +183,7 @@ async def test_an_open_turn_is_work(journal_world: World) -> None:
 
 
 @pytest.mark.requirement("store.runnable-work")
-@pytest.mark.parametrize("way", ["launch", "result", "end"])
+@pytest.mark.parametrize("way", ["launch", "result", "end", "answered", "withdrawn", "dismissed"])
 async def test_an_answer_without_its_launch_is_work(journal_world: World, way: str) -> None:
     world = journal_world
     await world.create()
@@ -191,9 +199,32 @@ async def test_an_answer_without_its_launch_is_work(journal_world: World, way: s
     ways: dict[str, SessionEvent] = {
         "launch": ToolBatchStarted(turn_id=turn, call_ids=(CALL,)),
         "result": ToolResultRecorded(turn_id=turn, result=RESULT),
-        "end": failed("t1"),
+        "end": failed("t1", closed=(CALL,)),
+        "answered": ConsentAnswered(turn_id=turn, call_id=CALL, option="once", answerer="me"),
+        "withdrawn": ConsentWithdrawn(turn_id=turn, call_id=CALL, reason=Withdrawal.TURN_STOPPED),
+        "dismissed": AnswerDismissed(
+            call_id=CALL, option="once", answerer="me", reason=Dismissal.NOT_OPEN
+        ),
     }
     await world.append(start, ways[way], head=4)
+    assert not await world.journal.has_runnable_work(SESSION)
+
+
+@pytest.mark.requirement("store.runnable-work")
+async def test_the_end_of_a_turn_and_a_dismissal_leave_other_answers(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    start = await world.start()
+    later = AnswerAdmitted(call_id=CALL, option="refuse", answerer="you")
+    await world.journal.append_own(SESSION, (ANSWER, encode_event(later)), at=1)
+    dismissed = AnswerDismissed(
+        call_id=CALL, option="once", answerer="me", reason=Dismissal.NOT_THEIRS
+    )
+    await world.append(start, dismissed, failed("t1", closed=(CallId("c2"),)), head=3)
+    assert await world.journal.has_runnable_work(SESSION)
+    await world.append(start, recorded("t2"), head=5)
+    assert await world.journal.has_runnable_work(SESSION)
+    await world.append(start, replace(dismissed, option="refuse", answerer="you"), head=6)
     assert not await world.journal.has_runnable_work(SESSION)
 
 

@@ -13,6 +13,13 @@ import pytest
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NetclawError
 from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
+from netclaw.core.session.consent_events import (
+    AnswerDismissed,
+    ConsentAnswered,
+    ConsentWithdrawn,
+    Dismissal,
+    Withdrawal,
+)
 from netclaw.core.session.events import (
     AnswerAdmitted,
     Compacted,
@@ -33,6 +40,7 @@ from netclaw.ports.journal import (
     JournalStore,
     SnapshotDraft,
 )
+from netclaw.testing.people import ALICE
 from netclaw.wire.journal_codec import encode_event
 from tests.contracts.journal_world import (
     MemoryWorld,
@@ -42,6 +50,7 @@ from tests.contracts.journal_world import (
     recorded,
     started,
 )
+from tests.contracts.test_journal_parked import TURN, asking, calling
 
 STEPS = 250
 SESSIONS = tuple(SessionId(name) for name in ("cli/a", "cli/b", "slack/C1/1"))
@@ -122,9 +131,24 @@ class Story:
             ToolBatchStarted(turn_id=TurnId(turn), call_ids=(call,)),
             Passivated(snapshot_seq=1),
             AnswerAdmitted(call_id=call, option="once", answerer="x"),
+            ConsentAnswered(turn_id=TurnId(turn), call_id=call, option="once", answerer="x"),
+            ConsentWithdrawn(turn_id=TurnId(turn), call_id=call, reason=Withdrawal.TURN_STOPPED),
+            AnswerDismissed(
+                call_id=call,
+                option=self.chance.choice(["once", "refuse"]),
+                answerer="x",
+                reason=Dismissal.NOT_OPEN,
+            ),
             Compacted(kept_from_seq=1, notes="", tokens_before=1, tokens_after=1, trigger="t"),
         ]
         return self.chance.choice(events)
+
+    def events(self) -> Sequence[SessionEvent]:
+        """What one append holds: anything, or the start of a turn that waits on consent."""
+        if self.chance.random() < 0.15:
+            call = CallId(f"c{self.chance.randrange(2)}")
+            return (started(TURN), calling(call), asking(call, ALICE))
+        return [self.event() for _ in range(self.chance.choice([1, 1, 2, 3]))]
 
     def append(self, session_id: SessionId) -> Call:
         turn = TurnId(f"t{self.chance.randrange(4)}")
@@ -147,9 +171,7 @@ class Story:
             append_id=AppendId(self.world.ids()),
             incarnation=self.incarnations[session_id] - (self.chance.random() < 0.1),
             expected_head=self.heads[session_id] - self.chance.choice([0, 0, 0, 0, 1, -1]),
-            events=tuple(
-                encode_event(self.event()) for _ in range(self.chance.choice([1, 1, 2, 3]))
-            ),
+            events=tuple(encode_event(event) for event in self.events()),
             at=self.world.clock.now_ms(),
             cause="story",
             outbox=replies,

@@ -106,8 +106,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "store.runnable-work",
         "protocol, Runnable work",
-        "A start is due for an unconsumed input, an open turn or an answer without its "
-        "launch, and for nothing else.",
+        "A start is due for an input that may run, an open turn that does not wait for people "
+        "alone, or an answer without its launch, and for nothing else.",
     ),
     Requirement(
         "store.crash-count",

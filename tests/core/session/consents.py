@@ -63,3 +63,8 @@ def outcomes(story: Story) -> list[OutcomeCategory | None]:
     assert story.state.turn is not None
     batch = story.state.turn.batch
     return [item.result.receipt.category if item.result else None for item in batch]
+
+
+def phase_of(story: Story) -> Phase:
+    """The phase of the process now."""
+    return story.runtime.phase

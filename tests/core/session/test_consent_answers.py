@@ -9,7 +9,7 @@ import pytest
 from netclaw.core.authority import Authority
 from netclaw.core.ids import CallId
 from netclaw.core.session import sentences
-from netclaw.core.session.commands import Advance, Compact, FinishRecheck, TimerKind
+from netclaw.core.session.commands import Advance, FinishRecheck, TimerKind
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -28,9 +28,9 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.rulings import CallRuling, Outcome
 from netclaw.core.tool_call import OutcomeCategory, ToolResult
 from netclaw.testing.matchers import containing, like
-from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK, authority
+from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
 from netclaw.testing.story import NEEDS_CONSENT, Story
-from tests.core.session.consents import asked, kinds, outcomes, parked
+from tests.core.session.consents import asked, kinds, outcomes, parked, phase_of
 
 DENIED = CallRuling(outcome=Outcome.DENIED, text="A rule was added meanwhile.")
 NAMELESS = replace(ALICE, requester=replace(ALICE.requester, sender_id=None))
@@ -47,7 +47,7 @@ def test_an_approved_call_is_judged_again_and_launched_as_a_batch_of_its_own() -
         like(ConsentUpdateOutput, call_id=call_id, end=ConsentEnd.APPROVED, answerer="U1"),
     )
     assert decision.effects[-1] == like(RecheckCall, option="once")
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
     assert story.state.answers == ()
     decision = story.judge()
     assert decision.events == (like(ToolBatchStarted, call_ids=(call_id,)),)
@@ -86,7 +86,7 @@ def test_a_refused_call_has_a_result_that_names_a_person() -> None:
     assert outcomes(story) == [OutcomeCategory.ACCESS_DENIED]
     assert decision.outputs[0] == like(ConsentUpdateOutput, end=ConsentEnd.REFUSED)
     assert decision.effects[-1] == like(CallModel, round=1)
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
 
 
 @pytest.mark.requirement("consent.own-call")
@@ -94,10 +94,10 @@ def test_an_answer_settles_its_own_call_and_the_others_wait_on() -> None:
     story = parked(2)
     first, second = story.call_id(0), story.call_id(1)
     story.choose("refuse", by=ALICE, call=second)
-    assert story.runtime.phase is Phase.READY
+    assert phase_of(story) is Phase.READY
     story.choose("once", by=ALICE, call=first)
     story.judge()
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
     story.finish_tools()
     assert outcomes(story) == [OutcomeCategory.SUCCESS, OutcomeCategory.ACCESS_DENIED]
     assert story.last.effects == (like(CallModel, round=1),)
@@ -109,7 +109,7 @@ def test_while_a_sibling_runs_an_answer_resolves_its_call_only() -> None:
     story.ask_consent(beside=1)
     waiting = story.call_id(0)
     story.choose("once", by=ALICE)
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
     assert kinds(story.judge().events) == ["ToolBatchStarted"]
     assert len(story.runtime.running) == 2
     story.when(story.tool_ended(0))
@@ -119,23 +119,15 @@ def test_while_a_sibling_runs_an_answer_resolves_its_call_only() -> None:
     assert waiting not in [item.call_id for item in story.runtime.running]
 
 
-@pytest.mark.requirement("consent.compacting")
-def test_an_answer_during_a_compaction_is_taken_up_after_it() -> None:
-    story = parked()
-    story.runtime = replace(story.runtime, phase=Phase.COMPACTING)
-    assert story.choose("once", by=ALICE).events == ()
-    assert len(story.state.answers) == 1
-
-
 @pytest.mark.requirement("consent.passivating")
 def test_an_answer_aborts_an_idle_passivation() -> None:
     story = parked()
     story.fire(TimerKind.IDLE)
-    assert story.runtime.phase is Phase.PASSIVATING
+    assert phase_of(story) is Phase.PASSIVATING
     decision = story.choose("once", by=ALICE)
     assert kinds(decision.events) == ["ConsentAnswered"]
     assert like(CancelTimer, timer=TimerKind.PASSIVATION_GRACE) in decision.effects
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
 
 
 @pytest.mark.requirement("consent.passivating")
@@ -146,7 +138,7 @@ def test_a_timer_that_meets_an_answer_gives_way_to_it(timer: TimerKind) -> None:
         story.fire(TimerKind.IDLE)
     story.given(story.choice("once", by=ALICE))
     assert kinds(story.fire(timer).events) == ["ConsentAnswered"]
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
 
 
 @pytest.mark.requirement("consent.drain")
@@ -170,7 +162,7 @@ def test_in_a_drain_a_judgement_launches_nothing_and_is_made_again() -> None:
     story.choose("once", by=ALICE)
     story.drain()
     assert story.judge().events == ()
-    assert story.runtime.phase is Phase.PASSIVATING
+    assert phase_of(story) is Phase.PASSIVATING
     story.fire(TimerKind.PASSIVATION_GRACE)
     story.crash().start()
     assert kinds(story.judge().events) == ["ToolBatchStarted"]
@@ -206,7 +198,7 @@ def test_an_option_that_was_not_offered_leaves_the_prompt_open() -> None:
     decision = story.choose("always", by=ALICE)
     assert decision.events == (like(AnswerDismissed, reason=Dismissal.NOT_OFFERED),)
     assert decision.outputs == (NoticeOutput(sentence=sentences.PROMPT_CLOSED, kind="consent"),)
-    assert story.runtime.phase is Phase.READY
+    assert phase_of(story) is Phase.READY
     assert kinds(story.choose("once", by=ALICE).events) == ["ConsentAnswered"]
 
 
@@ -260,7 +252,7 @@ def test_who_may_answer(asker: Authority, answerer: Authority, option: str, coun
         assert decision.outputs == (
             NoticeOutput(sentence=sentences.NOT_YOUR_PROMPT, kind="consent"),
         )
-        assert story.runtime.phase is Phase.READY
+        assert phase_of(story) is Phase.READY
     assert story.state.answers == ()
 
 
@@ -292,11 +284,4 @@ def test_a_later_round_asks_anew() -> None:
     story.finish_tools()
     decision = story.ask_consent()
     assert decision.events == (like(RoundRecorded, round=1), like(ConsentRequested))
-    assert story.runtime.phase is Phase.READY
-
-
-@pytest.mark.requirement("consent.compacting")
-def test_a_compaction_keeps_the_open_batch_and_the_answer_that_came_meanwhile() -> None:
-    story = parked(2)
-    story.when(Compact(actor="operator"))
-    assert authority("U1", ALICE.requester.principal) != ALICE
+    assert phase_of(story) is Phase.READY

@@ -18,7 +18,7 @@ from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, REMINDER
 from netclaw.testing.story import NEEDS_CONSENT, SHELL, Story
-from tests.core.session.consents import asked, kinds, outcomes, parked
+from tests.core.session.consents import asked, kinds, outcomes, parked, phase_of
 
 DENIED = CallRuling(outcome=Outcome.DENIED, text="That folder is off limits.")
 CORRECTION = CallRuling(outcome=Outcome.REQUIRES_CORRECTION, text="Name one file.")
@@ -55,12 +55,14 @@ def test_a_call_that_needs_consent_is_asked_for_and_its_siblings_run() -> None:
     rulings = (NEEDS_CONSENT, SHELL.ruling, DENIED)
     decision = story.when(story.answered(calls=proposed(*rulings)))
     waiting, running, denied = (story.call_id(n) for n in range(3))
+    turn = story.state.turn
+    assert turn is not None
     assert decision.events == (
         like(RoundRecorded),
         like(ToolResultRecorded, result=like(ToolResult, call_id=denied)),
         like(ToolBatchStarted, call_ids=(running,)),
         ConsentRequested(
-            turn_id=story.events()[1 + 1].turn_id,  # type: ignore[union-attr]
+            turn_id=turn.turn_id,
             request=ConsentRequest(
                 call_id=waiting,
                 tool="shell_execute",
@@ -79,7 +81,7 @@ def test_a_call_that_needs_consent_is_asked_for_and_its_siblings_run() -> None:
         like(ToolCallOutput, call_id=running),
         like(ConsentRequestOutput, call_id=waiting, sender_id="U1", display="ls"),
     )
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
 
 
 @pytest.mark.requirement("consent.request")
@@ -128,7 +130,7 @@ def test_consent_that_nobody_can_give_is_a_denial(by: object) -> None:
     assert kinds(decision.events) == ["RoundRecorded", "ToolResultRecorded"]
     assert outcomes(story) == [OutcomeCategory.ACCESS_DENIED]
     assert story.messages[-1].text == containing("approval_required_unattended")
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
 
 
 @pytest.mark.requirement("consent.unattended")
@@ -149,7 +151,7 @@ def test_the_prompt_of_an_automated_turn_is_anybodys() -> None:
 def test_a_turn_that_waits_on_consent_alone_is_ready_with_the_idle_timer_ticking() -> None:
     story = asked()
     decision = story.ask_consent(2)
-    assert story.runtime.phase is Phase.READY
+    assert phase_of(story) is Phase.READY
     assert story.runtime.model_token is None
     assert like(StartTimer, timer=TimerKind.IDLE, after_s=3600.0) in decision.effects
     assert not [item for item in decision.effects if isinstance(item, RunTool | CallModel)]
@@ -160,9 +162,9 @@ def test_the_turn_is_parked_when_its_last_sibling_ends() -> None:
     story = asked()
     story.ask_consent(beside=2)
     story.when(story.tool_ended())
-    assert story.runtime.phase is Phase.PROCESSING
+    assert phase_of(story) is Phase.PROCESSING
     decision = story.when(story.tool_ended())
-    assert story.runtime.phase is Phase.READY
+    assert phase_of(story) is Phase.READY
     assert kinds(decision.events) == ["ToolResultRecorded"]
 
 
@@ -192,7 +194,7 @@ def test_a_draining_session_asks_nobody_and_the_next_start_judges_the_call_again
     decision = story.judge(NEEDS_CONSENT)
     assert decision.events == (like(ConsentRequested),)
     assert decision.outputs == (like(ToolCallOutput), like(ConsentRequestOutput))
-    assert story.runtime.phase is Phase.READY
+    assert phase_of(story) is Phase.READY
 
 
 @pytest.mark.requirement("consent.unattended")

@@ -1,0 +1,24 @@
+"""Whether a session without a process needs one (protocol "Runnable work")."""
+
+from __future__ import annotations
+
+from netclaw.core.session import consent, open_work
+from netclaw.core.session.state import SessionState
+
+
+def has_runnable_work(state: SessionState) -> bool:
+    """Whether a start is due: something may go on without anybody acting first.
+
+    A turn that waits on consent alone starts nothing, nor does what waits behind it: a new
+    process would find nothing to do, rest, and be started again for ever.
+    """
+    if state.answers or open_work.is_start_due(state):
+        return True
+    if state.turn is not None:
+        return not consent.is_at_rest(state)
+    return open_work.next_up(state) is not None
+
+
+def waits_for_people(state: SessionState) -> bool:
+    """Whether the open turn, and all that waits behind it, goes on only if somebody acts."""
+    return state.turn is not None and not has_runnable_work(state)
