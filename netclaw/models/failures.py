@@ -34,7 +34,14 @@ _OVERFLOW_WORDS = re.compile(
     r"|too many (?:input )?tokens"
     r"|(?:input|prompt) (?:token count|length)[^.]{0,40} exceeds?"
     r"|exceed[a-z]* (?:the )?max(?:imum)? (?:context|input|prompt|number of tokens)"
-    r"|reduce the length",
+    r"|reduce the length"
+    r"|maximum (?:prompt|input) length"
+    r"|must have less than \d+ tokens"
+    r"|tokens \+ \W?max_new_tokens\W? must be"
+    r"|exceed[a-z]* (?:the )?model token limit"
+    r"|input token count is \d+ but"
+    r"|range of input length"
+    r"|(?:prompt|input|request) exceeds? (?:the )?max(?:imum)? length",
     re.IGNORECASE,
 )
 _RATE_WORDS = re.compile(r"rate.?limit|too many requests|quota|overloaded", re.IGNORECASE)

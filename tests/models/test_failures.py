@@ -70,6 +70,37 @@ def test_every_shape_of_a_prompt_too_long_is_recognised(shape: str, status: int)
 @pytest.mark.parametrize(
     "message",
     [
+        "Input is too long for requested model.",
+        "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
+        "`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens",
+        "Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)",
+        "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+        "Prompt exceeds max length",
+        "Range of input length should be [1, 129024]",
+        "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        "Unable to submit request because the input token count is 1049000 but model only supports"
+        " up to 1048576.",
+        "Your input exceeds the context window of this model. Please adjust your input.",
+        "context window exceeds limit (2013)",
+        "input length and `max_tokens` exceed context limit: 199000 + 8000 > 200000",
+        "prompt token count of 150000 exceeds the limit of 128000",
+        "the prompt is longer than the context length currently set",
+        "too many tokens: size limit exceeded by 1000 tokens.",
+    ],
+)
+def test_other_services_words_for_a_prompt_too_long_are_known(message: str) -> None:
+    body = orjson.dumps({"error": {"message": message, "code": "invalid_value"}})
+    error = from_status(400, {}, body, secrets=Secrets(), now_s=NOW_S)
+    assert error.is_context_overflow
+    assert not error.is_transient
+
+
+@pytest.mark.requirement("models.context-overflow")
+@pytest.mark.parametrize(
+    "message",
+    [
         "Invalid value for 'messages'.",
         "max_tokens is too large: 999999. This model supports at most 4096 completion tokens.",
         "Unknown parameter: 'context'.",
