@@ -195,4 +195,24 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 5",
         "Who waits for a turn or session that is given up hears it, by the name of the input.",
     ),
+    Requirement(
+        "delivery.seven-filters",
+        "S0 Multi-subscriber delivery",
+        "Each of the seven filters shows what it names, and every subscriber the lifecycle.",
+    ),
+    Requirement(
+        "delivery.typing",
+        "S0 Multi-subscriber delivery",
+        "Who asks for the processing state hears when a session becomes busy and idle.",
+    ),
+    Requirement(
+        "delivery.sixteen",
+        "issue 3 item 6",
+        "Of sixteen subscribers at speed each that reads gets everything, though one never reads.",
+    ),
+    Requirement(
+        "delivery.dying-subscriber",
+        "S0 Multi-subscriber delivery",
+        "A client that dies in mid-turn is dropped; neither the turn nor another client notices.",
+    ),
 )
