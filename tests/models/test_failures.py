@@ -80,8 +80,7 @@ def test_every_shape_of_a_prompt_too_long_is_recognised(shape: str, status: int)
         "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
         "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-        "Unable to submit request because the input token count is 1049000 but model only supports"
-        " up to 1048576.",
+        "The input token count is 1049000 but model only supports up to 1048576.",
         "Your input exceeds the context window of this model. Please adjust your input.",
         "context window exceeds limit (2013)",
         "input length and `max_tokens` exceed context limit: 199000 + 8000 > 200000",
