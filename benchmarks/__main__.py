@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from benchmarks import admission, flow, recovery, size, turns
+from benchmarks import admission, endurance, flow, recovery, size, turns
 from benchmarks.figures import FIGURES, render
 from benchmarks.stage import Stage
 
@@ -32,19 +32,22 @@ class Effort:
     idle_seconds: float
     output_megabytes: int
     status: int
+    events: int
+    endless: int
     live: int
 
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, sandbox=30, idle_sessions=60, idle_seconds=4.0,
-    output_megabytes=300, status=5, live=0,
+    output_megabytes=300, status=5, events=100_000, endless=0, live=0,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, sandbox=200, idle_sessions=200, idle_seconds=20.0,
-    output_megabytes=1500, status=15, live=500,
+    output_megabytes=1500, status=15, events=100_000, endless=1000, live=500,
 )  # fmt: skip
+FULL_ONLY = {"liveSessions500", "memory1000TurnsMiB"}
 
 
 async def run(effort: Effort) -> dict[str, float]:
@@ -94,6 +97,14 @@ async def run(effort: Effort) -> dict[str, float]:
             "idle CPU",
             size.measure_idle_cpu(stage, count=effort.idle_sessions, seconds=effort.idle_seconds),
         )
+    async with endurance.endurance_stage() as stage:
+        await stage.world.start()
+        await take(
+            "a long journal",
+            endurance.measure_replay(stage, events=effort.events, colds=effort.kills),
+        )
+        if effort.endless:
+            await take("an endless talk", endurance.measure_memory(stage, turns=effort.endless))
     if effort.live:
         async with Stage() as stage:
             await stage.world.start()
@@ -110,7 +121,7 @@ def main() -> int:
     effort = QUICK if options.effort == "quick" else FULL
     values = asyncio.run(run(effort))
     print(json.dumps(values, indent=2) if options.json else render(values))
-    wanted = {f.key for f in FIGURES} - (set() if effort.live else {"liveSessions500"})
+    wanted = {f.key for f in FIGURES} - (set() if effort is FULL else FULL_ONLY)
     return 0 if wanted <= set(values) else 1
 
 

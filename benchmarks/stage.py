@@ -24,8 +24,9 @@ PAGE = 4096
 class ModelProcess:
     """The fake model as a process of its own, so that its work is not counted as ours."""
 
-    def __init__(self, *, latency_ms: int = MODEL_LATENCY_MS) -> None:
+    def __init__(self, *, latency_ms: int = MODEL_LATENCY_MS, default: str = "[[echo]]") -> None:
         self._latency_ms = latency_ms
+        self._default = default
         self._folder = tempfile.TemporaryDirectory(prefix="nc-", dir="/tmp")
         self._process: asyncio.subprocess.Process | None = None
         self._port = 0
@@ -46,6 +47,7 @@ class ModelProcess:
             sys.executable, "-m", "tests.fakes.model", "--port", "0",
             "--port-file", str(port_file), "--die-with-parent",
             "--latency-ms", str(self._latency_ms), "--title", "A measured conversation",
+            "--default", self._default,
         )  # fmt: skip
         async with asyncio.timeout(20):
             while not port_file.exists() or not port_file.read_text().strip():
@@ -86,11 +88,13 @@ class ModelProcess:
 class Stage:
     """A world for measuring, and a bare client beside it."""
 
-    def __init__(self) -> None:
-        self.model = ModelProcess()
+    def __init__(
+        self, *, model: ModelProcess | None = None, config: dict[str, Any] | None = None
+    ) -> None:
+        self.model = model or ModelProcess()
         self.world = World(
             model=self.model,  # type: ignore[arg-type]
-            config={"Session": {"IdleTimeout": "00:00:00"}},
+            config={"Session": {"IdleTimeout": "00:00:00"}, **(config or {})},
         )
 
     async def __aenter__(self) -> Self:
