@@ -101,4 +101,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 3 item 1",
         "The diagram of phases is drawn from the table of legal moves and is current.",
     ),
+    Requirement(
+        "operator.data-layout",
+        "issue 3 item 13",
+        "Every file and folder that netclaw makes is a line of the page of the data layout.",
+    ),
 )

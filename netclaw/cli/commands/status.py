@@ -149,7 +149,7 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
     facts = [
         ("model", f"{found.main_model} at {found.main_provider}" if found.main_model else "none"),
         ("sessions", _sessions(found)),
-        ("queue", f"{waiting} waiting of {count(found.admitted_inputs)} messages admitted"),
+        ("queue", f"{waiting} waiting, {count(found.admitted_inputs)} messages admitted in all"),
         ("turns", f"{count(found.turns_completed)} done, {count(found.turns_failed)} failed"),
         ("storage", f"{found.storage_state or 'ok'}, {size(found.database_bytes)}"),
         ("sandbox", f"{found.sandbox_backend or 'none'}{limits}"),
