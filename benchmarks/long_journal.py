@@ -43,11 +43,11 @@ ROUNDS = 12
 """Rounds of a turn, each with one call."""
 TEXT = "what was said or what a tool printed, at some length; " * 15
 HISTORY = 400
-"""Messages that stay after the last compaction: about 300 kB, near the top of a large window."""
-TAIL = 19
-"""Events after the newest snapshot: one fewer than makes the next one due."""
+"""Messages that stay after the last compaction: about 250 kB, near the top of a large window."""
+TAIL = 20
+"""Events after the newest snapshot, or a few more: as many as make the next one due."""
 LATE = 60
-"""Events from the last compaction's turn to the end, in whose midst that snapshot lies."""
+"""Events from the last compaction to the end; the newest snapshot lies in their midst."""
 
 
 async def write_long_journal(home: Path, session_id: str, *, events: int) -> None:
