@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from netclaw.core.errors import ErrorCategory
+from netclaw.core.messages import AssistantMessage, Message, ToolMessage
 from netclaw.core.session import events as ev
+from netclaw.core.session.consent_events import (
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
 from netclaw.core.session.events import Recorded
 from netclaw.core.tool_call import OutcomeCategory
 
@@ -33,7 +39,8 @@ class JournalRules:
         self.launched: set[str] = set()
         self.results: dict[str, OutcomeCategory] = {}
         self.passivated_by = 0
-        self.answers = 0
+        self.requests: dict[str, str] = {}
+        """What became of each consent request: open, withdrawn, or the option that was chosen."""
 
     def check(self, row: Recorded) -> None:
         """Take the next row."""
@@ -96,6 +103,7 @@ class JournalRules:
             assert call_id in turn.asked
             assert call_id not in self.launched, "a call was launched twice"
             assert call_id not in self.results, "a call was launched after its result"
+            assert self.requests.get(call_id, "once") == "once", "launched without consent"
             self.launched.add(call_id)
 
     def _ToolResultRecorded(self, event: ev.ToolResultRecorded) -> None:
@@ -105,6 +113,7 @@ class JournalRules:
         assert call_id not in self.results, "a call has two results"
         is_refusal = event.result.receipt.remediation == "BreakToolCycle"
         assert not (is_refusal and call_id in self.launched), "a refused call was launched"
+        assert self.requests.get(call_id) != "open", "a call that waits has a result"
         self.results[call_id] = event.result.receipt.category
 
     def _TurnRecorded(self, event: ev.TurnRecorded) -> None:
@@ -120,6 +129,8 @@ class JournalRules:
             assert call_id not in self.results
             assert is_poison or call_id not in self.launched, "a lost call has no Interrupted"
             self.results[call_id] = OutcomeCategory.CANCELLED
+            assert is_poison or self.requests.get(call_id) != "open", "a prompt outlives its turn"
+            self.requests.pop(call_id, None)
         assert not self._unanswered(turn), "a failed turn left a call open"
         assert set(turn.inputs) <= set(event.input_ids) <= {*turn.inputs, *turn.joined}
         if is_poison or event.category is ErrorCategory.INTERRUPTED:
@@ -139,6 +150,30 @@ class JournalRules:
         self._wait_again(turn.joined)
         turn.joined = []
 
+    def _ConsentRequested(self, event: ConsentRequested) -> None:
+        if event.run_id is not None:
+            return
+        turn = self._open(event.turn_id)
+        call_id = event.request.call_id
+        assert call_id in self._unanswered(turn), "asked for a call that is not open"
+        assert call_id not in self.launched, "asked for a call that runs"
+        assert call_id not in self.requests, "asked twice"
+        self.requests[call_id] = "open"
+
+    def _ConsentAnswered(self, event: ConsentAnswered) -> None:
+        if event.run_id is not None:
+            return
+        self._open(event.turn_id)
+        assert self.requests[event.call_id] == "open", "an answer counted twice"
+        self.requests[event.call_id] = event.option
+
+    def _ConsentWithdrawn(self, event: ConsentWithdrawn) -> None:
+        if event.run_id is not None:
+            return
+        self._open(event.turn_id)
+        assert self.requests[event.call_id] == "open"
+        self.requests[event.call_id] = "withdrawn"
+
     def _DrainStopped(self, event: ev.DrainStopped) -> None:
         self._open(event.turn_id)
 
@@ -151,3 +186,18 @@ class JournalRules:
 
     def _wait_again(self, input_ids: list[str]) -> None:
         self.waiting = sorted({*self.waiting, *input_ids}, key=lambda item: int(item[1:]))
+
+
+def check_pairs(messages: tuple[Message, ...]) -> None:
+    """Every call is followed at once by exactly one result, in order; no result stands alone."""
+    expected: list[str] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            assert expected, "a result without a call"
+            assert message.call_id == expected.pop(0)
+            continue
+        assert not expected, "a call without a result"
+        if isinstance(message, AssistantMessage):
+            assert not message.thinking
+            expected = [call.call_id for call in message.calls]
+    assert not expected, "a call without a result"

@@ -17,18 +17,19 @@ from hypothesis.stateful import (
 
 from netclaw.core.authority import Authority
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import DispatchToken, InputId
-from netclaw.core.messages import Usage
+from netclaw.core.ids import CallId, DispatchToken, InputId
 from netclaw.core.session import commands as c
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import InputAdmitted
 from netclaw.core.session.evolve import replay
 from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.rulings import ALLOWED, CallRuling
+from netclaw.core.session.runnable import has_runnable_work, waits_for_people
 from netclaw.core.session.state import SessionState
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
-from netclaw.testing.story import SHELL
-from tests.properties.world import Process, World, has_work
+from tests.properties.moves import RULINGS, answer_of, finish
+from tests.properties.world import Process, World
 
 SENDERS = st.sampled_from([ALICE, ALICE, BOB, OPERATOR, STRANGER, REMINDER, WEBHOOK])
 POSITION = st.integers(min_value=0, max_value=20)
@@ -38,21 +39,7 @@ TOKENS = st.sampled_from([0, 10, 10, 250])
 """What a call reports: nothing, little, or more than the threshold."""
 
 
-def finish(
-    token: DispatchToken, text: str = "", *, calls: int = 0, faulty: int = 0, tokens: int = 10
-) -> c.FinishRound:
-    """The end of a model call."""
-    good = tuple(replace(SHELL, provider_call_id=f"c{n}") for n in range(calls))
-    bad = tuple(replace(SHELL, fault="Nonsense.") for _ in range(faulty))
-    return c.FinishRound(
-        token=token,
-        text=text,
-        thinking="hm",
-        calls=good + bad,
-        finish=c.FinishReason.TOOL_CALLS if calls or faulty else c.FinishReason.STOP,
-        usage=Usage(input_tokens=tokens, output_tokens=1),
-        model="m",
-    )
+OPTIONS = st.sampled_from(["once", "once", "refuse", "always"])
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -76,8 +63,8 @@ class SessionMachine(RuleBasedStateMachine):
     # People and the supervisor
 
     @precondition(lambda self: self.admitted < 12)
-    @rule(sender=SENDERS)
-    def admit(self, sender: Authority) -> None:
+    @rule(sender=SENDERS, attended=st.booleans())
+    def admit(self, sender: Authority, attended: bool = True) -> None:
         self.admitted += 1
         self.world.admit(
             InputAdmitted(
@@ -85,7 +72,7 @@ class SessionMachine(RuleBasedStateMachine):
                 source_message_id=None,
                 text="hello",
                 authority=sender,
-                attended=sender.requester.principal.is_person,
+                attended=attended,
             )
         )
 
@@ -95,6 +82,20 @@ class SessionMachine(RuleBasedStateMachine):
         turn = self.world.states[-1].turn
         assert turn is not None
         self.admit(turn.authority)
+
+    @precondition(lambda self: bool(self.world.rules.requests))
+    @rule(position=POSITION, option=OPTIONS, sender=SENDERS, is_requester=st.booleans())
+    def answer(self, position: int, option: str, sender: Authority, is_requester: bool) -> None:
+        """Somebody answers a prompt, be it open or not."""
+        turn = self.world.states[-1].turn
+        calls = list(self.world.rules.requests)
+        by = turn.authority if turn is not None and is_requester else sender
+        self.world.admit(answer_of(CallId(calls[position % len(calls)]), option, by))
+
+    @precondition(lambda self: self.world.process and self.world.process.rechecks)
+    @rule(position=POSITION, ruling=st.sampled_from(RULINGS))
+    def call_is_judged(self, position: int, ruling: CallRuling) -> None:
+        self.world.finish_recheck(position, ruling)
 
     @precondition(lambda self: self.world.process is None)
     @rule()
@@ -154,8 +155,12 @@ class SessionMachine(RuleBasedStateMachine):
 
     # The model, the tools, the timers
 
-    @rule(calls=st.integers(min_value=1, max_value=3), streams=st.booleans())
-    def work_goes_on(self, calls: int, streams: bool) -> None:
+    @rule(
+        calls=st.integers(min_value=1, max_value=3),
+        rulings=st.lists(st.sampled_from(RULINGS), max_size=2),
+        streams=st.booleans(),
+    )
+    def work_goes_on(self, calls: int, rulings: list[CallRuling], streams: bool) -> None:
         """A tool ends, or the model asks for more of them, and everything comes to rest."""
         if self.world.is_start_due:
             self.world.start()
@@ -165,10 +170,13 @@ class SessionMachine(RuleBasedStateMachine):
             return
         if process.tools:
             self.end_tool(0, OutcomeCategory.SUCCESS)
+        elif process.rechecks:
+            self.world.finish_recheck(0, ALLOWED)
         elif process.model_calls:
             if streams:
                 self.model_streams()
-            process.mailbox.append(finish(self.take_model_call(), calls=calls))
+            ended = finish(self.take_model_call(), calls=calls, rulings=rulings)
+            process.mailbox.append(ended)
         self.world.settle()
 
     @precondition(lambda self: self.world.process and self.world.process.model_calls)
@@ -176,11 +184,14 @@ class SessionMachine(RuleBasedStateMachine):
         text=st.sampled_from(["", "", "answer", "preamble"]),
         calls=st.integers(min_value=0, max_value=3),
         faulty=st.integers(min_value=0, max_value=1),
+        rulings=st.lists(st.sampled_from(RULINGS), max_size=3),
         tokens=TOKENS,
     )
-    def model_ends(self, text: str, calls: int, faulty: int, tokens: int) -> None:
+    def model_ends(
+        self, text: str, calls: int, faulty: int, rulings: list[CallRuling], tokens: int
+    ) -> None:
         token = self.take_model_call()
-        ended = finish(token, text, calls=calls, faulty=faulty, tokens=tokens)
+        ended = finish(token, text, calls=calls, faulty=faulty, tokens=tokens, rulings=rulings)
         self.alive().mailbox.append(ended)
 
     @precondition(lambda self: self.world.process and self.world.process.model_calls)
@@ -291,6 +302,23 @@ class SessionMachine(RuleBasedStateMachine):
         if process is not None:
             assert process.state == self.world.states[process.state.head]
 
+    def go_on(self, process: Process) -> bool:
+        """Whatever the process waits for ends well; False if it waits for nothing."""
+        if process.tools:
+            self.end_tool(0, OutcomeCategory.SUCCESS)
+        elif process.rechecks:
+            self.world.finish_recheck(0, ALLOWED)
+        elif process.model_calls:
+            process.mailbox.append(finish(self.take_model_call(), "answer"))
+        elif process.notes:
+            process.mailbox.append(c.FinishNotes(token=process.notes.pop(0), text="Notes."))
+        elif process.timers:
+            kind = next(iter(process.timers))
+            process.mailbox.append(c.FireTimer(timer=kind, token=process.timers.pop(kind)))
+        else:
+            return False
+        return True
+
     def teardown(self) -> None:
         """Left alone with a model that answers, the session answers everything and rests."""
         world = self.world
@@ -299,21 +327,16 @@ class SessionMachine(RuleBasedStateMachine):
                 world.start()
             world.settle()
             process = world.process
-            if process is None:
-                if not world.is_start_due:
+            waiting = [call for call, state in world.rules.requests.items() if state == "open"]
+            if process is not None:
+                if not self.go_on(process):
                     break
-            elif process.tools:
-                self.end_tool(0, OutcomeCategory.SUCCESS)
-            elif process.model_calls:
-                process.mailbox.append(finish(self.take_model_call(), "answer"))
-            elif process.notes:
-                process.mailbox.append(c.FinishNotes(token=process.notes.pop(0), text="Notes."))
-            elif process.timers:
-                kind = next(iter(process.timers))
-                process.mailbox.append(c.FireTimer(timer=kind, token=process.timers.pop(kind)))
-            else:
+            elif waiting and not world.is_start_due:
+                assert waits_for_people(world.states[-1]), "rests with work to do"
+                world.admit(answer_of(CallId(waiting[0]), "refuse", OPERATOR))
+            elif not world.is_start_due:
                 break
-        assert not has_work(world.states[-1]), "work was left undone"
+        assert not has_runnable_work(world.states[-1]), "work was left undone"
         assert world.states[-1] == replay(SessionState(), world.rows)
         assert set(world.rules.consumed) == {f"i{n + 1}" for n in range(self.admitted)}
         assert world.rules.waiting == []
@@ -321,5 +344,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 SessionMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=60)
 TestSession = pytest.mark.timeout(60)(
-    pytest.mark.requirement("core.exactly-once")(SessionMachine.TestCase)
+    pytest.mark.requirement("core.exactly-once")(
+        pytest.mark.requirement("consent.invariants")(SessionMachine.TestCase)
+    )
 )

@@ -6,18 +6,22 @@ waits in a queue until a step moves it, and a kill may fall between any two step
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from dataclasses import dataclass, field
 
 from netclaw.core.ids import DispatchToken
-from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from netclaw.core.messages import Message, UserMessage
 from netclaw.core.session import commands as c
 from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
+from netclaw.core.session.consent import is_parked
 from netclaw.core.session.decide import decide
 from netclaw.core.session.evolve import evolve, replay
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.request import build_messages
+from netclaw.core.session.rulings import CallRuling, Outcome
+from netclaw.core.session.runnable import has_runnable_work
 from netclaw.core.session.settle import settle
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.session.turn_join import joiners, preemptor
@@ -29,10 +33,11 @@ from netclaw.core.settings import (
     SupervisionSettings,
 )
 from netclaw.core.supervision import CrashRecord, DeathCause, judge_death, poison_events
+from netclaw.core.tool_call import ToolCall
 from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
 from netclaw.testing.story import Story
-from tests.properties.journal_rules import JournalRules
+from tests.properties.journal_rules import JournalRules, check_pairs
 
 SETTINGS = SessionSettings(
     tuning=SessionTuning(idle_s=60.0, title_interval_turns=1),
@@ -45,11 +50,6 @@ SETTINGS = SessionSettings(
     ),
 )
 """A window of some 50 short messages."""
-
-
-def has_work(state: SessionState) -> bool:
-    """Whether a start is due, as the store judges it (protocol "Runnable work")."""
-    return bool(state.buffered or state.answers) or state.turn is not None
 
 
 NEVER_QUARANTINED = SupervisionSettings(quarantine_crashes=10**6)
@@ -78,6 +78,7 @@ class Process:
     timers: dict[c.TimerKind, str] = field(default_factory=dict)
     model_calls: dict[DispatchToken, tuple[Message, ...]] = field(default_factory=dict)
     tools: dict[DispatchToken, fx.RunTool] = field(default_factory=dict)
+    rechecks: list[fx.RecheckCall] = field(default_factory=list)
     notes: list[DispatchToken] = field(default_factory=list)
     titles: list[DispatchToken] = field(default_factory=list)
     distillations: list[DispatchToken] = field(default_factory=list)
@@ -102,6 +103,8 @@ class World:
         self.snapshot: tuple[int, SessionState] = (0, SessionState())
         self.crashes = CrashRecord()
         self.run_calls: set[str] = set()
+        self.judged: dict[str, Outcome] = {}
+        """The last ruling of each call that was judged before its launch."""
         self._commit(tuple(Story().events()))
 
     # The writer and the supervisor
@@ -126,8 +129,8 @@ class World:
         if self.process is not None and (own or not self.has_passivated):
             self.process.inbound.append(("own" if own else "foreign", rows))
 
-    def admit(self, event: ev.InputAdmitted) -> None:
-        """The supervisor makes an input durable."""
+    def admit(self, event: ev.InputAdmitted | ev.AnswerAdmitted) -> None:
+        """The supervisor makes an input or an answer durable."""
         self._commit((event,))
 
     def write(self) -> None:
@@ -245,6 +248,10 @@ class World:
         is_compacting = decision.runtime.phase is Phase.COMPACTING
         assert is_compacting == (decision.runtime.compaction is not None)
         assert not (is_compacting and process.model_calls), "a model call over a shrinking history"
+        if decision.runtime.phase is Phase.READY and process.state.turn is not None:
+            assert is_parked(process.state), "a session rests although its turn could go on"
+            work = (process.tools, process.rechecks, process.model_calls)
+            assert not any(work), "a session rests while something runs"
         is_winding_down = decision.runtime.phase is Phase.PASSIVATING
         assert is_winding_down or not process.distillations, "memory reads on while it works"
         if process.has_exited:
@@ -261,8 +268,12 @@ class World:
             case fx.RunTool():
                 assert effect.call.call_id in self.rules.launched, "run before it was recorded"
                 assert effect.call.call_id not in self.run_calls, "a tool ran twice"
+                self._check_ruling(effect.call)
                 self.run_calls.add(effect.call.call_id)
                 process.tools[effect.token] = effect
+            case fx.RecheckCall():
+                assert effect.call.call_id not in self.rules.launched, "judged after its launch"
+                process.rechecks.append(effect)
             case fx.StartTimer():
                 process.timers[effect.timer] = effect.token
             case fx.CancelTimer():
@@ -295,6 +306,21 @@ class World:
                 process.distillations.append(effect.token)
             case _:
                 pass
+
+    def _check_ruling(self, call: ToolCall) -> None:
+        """A call runs if the last judgement lets it, by itself or because a person approved."""
+        outcome = self.judged.get(call.call_id, Outcome(json.loads(call.arguments)["ruling"]))
+        is_approved = self.rules.requests.get(call.call_id) == "once"
+        assert outcome is Outcome.ALLOWED or (
+            outcome is Outcome.REQUIRES_CONSENT and is_approved
+        ), "a call ran that may not"
+
+    def finish_recheck(self, position: int, ruling: CallRuling) -> None:
+        """A call that was to be judged is."""
+        process = self._alive()
+        effect = process.rechecks.pop(position % len(process.rechecks))
+        self.judged[effect.call.call_id] = ruling.outcome
+        process.mailbox.append(c.FinishRecheck(call_id=effect.call.call_id, ruling=ruling))
 
     def _call_model(
         self, process: Process, call: fx.CallModel, state: SessionState, runtime: Runtime
@@ -333,7 +359,7 @@ class World:
 
     @property
     def is_start_due(self) -> bool:
-        return self.process is None and has_work(self.states[-1])
+        return self.process is None and has_runnable_work(self.states[-1])
 
     def settle(self) -> None:
         """Move every frame and command until nothing is left to move. Must end."""
@@ -348,18 +374,3 @@ class World:
                 return
         message = "the session does not come to rest"
         raise AssertionError(message)
-
-
-def check_pairs(messages: tuple[Message, ...]) -> None:
-    """Every call is followed at once by exactly one result, in order; no result stands alone."""
-    expected: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            assert expected, "a result without a call"
-            assert message.call_id == expected.pop(0)
-            continue
-        assert not expected, "a call without a result"
-        if isinstance(message, AssistantMessage):
-            assert not message.thinking
-            expected = [call.call_id for call in message.calls]
-    assert not expected, "a call without a result"
