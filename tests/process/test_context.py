@@ -23,6 +23,7 @@ from netclaw.wire.v1 import common_pb2, gateway_pb2
 from tests.fakes.model import Recorded
 from tests.process.checks import check_journal
 from tests.process.errors import code_of
+from tests.process.test_command_line import cli
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(120)
@@ -161,6 +162,23 @@ def _pieces(recorded: Recorded) -> list[bytes]:
     body = recorded.body
     blocks = (block for message in body["messages"] for block in message["content"])
     return [orjson.dumps(item) for item in (body.get("tools"), body.get("system"), *blocks)]
+
+
+@pytest.mark.requirement("context.cached-tokens")
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_tokens_from_the_cache_reach_journal_outputs_and_command_line(dialect: str) -> None:
+    async with speaking(dialect) as world:
+        script = f"[[usage:100,5,80]] {WRITE} [[reply:done]] [[usage:200,5,90]]"
+        turn = await world.peer.turn("talk", script)
+        usage = [output.usage for output in turn.outputs if output.type == "usage"]
+        assert (usage[-1].input_tokens, usage[-1].cached_input_tokens) == (300, 170)
+        recorded = (await world.peer.journal("talk"))[-1]["payload"]["usage"]
+        assert (recorded["input_tokens"], recorded["cached_input_tokens"]) == (300, 170)
+
+        shown = (await cli(world, "sessions", "show", "talk", "--json")).json
+        assert shown["tokens"]["cachedInputTokens"] == 170
+        one = await cli(world, "chat", "-p", "[[reply:x]] [[usage:50,5,40]]", "--json")
+        assert one.json["usage"]["cachedInputTokens"] == 40
 
 
 @pytest.mark.requirement("context.set-working-directory")
