@@ -138,10 +138,14 @@ class LogLines:
     @_lines.register
     def _(self, event: Compacted, _after: SessionState) -> Iterator[str]:
         yield f"Compacted: {event.tokens_before} to {event.tokens_after} tokens ({event.trigger})"
+        if event.notes_model:
+            yield _usage(event.notes_usage, event.notes_model)
 
     @_lines.register
     def _(self, event: TitleSet, _after: SessionState) -> Iterator[str]:
         yield f"Title: {self.quote(event.title)}"
+        if event.model:
+            yield _usage(event.usage, event.model)
 
     @_lines.register
     def _(self, event: WorkingDirectorySet, _after: SessionState) -> Iterator[str]:

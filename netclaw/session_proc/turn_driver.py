@@ -200,7 +200,7 @@ class TurnDriver:
                     item.category.value,
                     item.wait_s,
                 )
-                self._tell(call, sentences.retrying(item.sentence, item.wait_s), item.wait_s)
+                self._tell(call, item.sentence, item.wait_s)
             case port.Finished():
                 self._report(call, item)
             case port.Keepalive():

@@ -146,5 +146,5 @@ async def test_each_attempt_has_the_whole_prefill_time(
     await host.turn_completed()
     assert host.seen.text("text") == "at last"
     (told,) = host.seen.of_type("retry")
-    assert "Trying again in" in told.text
+    assert "HTTP 503" in told.text
     assert told.duration_ms > 500

@@ -227,7 +227,12 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         is_person_told=False,
         open_child_runs=("run2",),
     ),
-    events.TitleSet(title="Files", actor="model"),
+    events.TitleSet(
+        title="Files",
+        actor="model",
+        usage=USAGE,
+        model="m",
+    ),
     events.WorkingDirectorySet(path="/w", actor="model"),
     events.Compacted(
         kept_from_seq=4,
@@ -238,6 +243,8 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         kept_messages=6,
         kept_input_ids=(INPUT,),
         cleared_call_ids=(CALL,),
+        notes_usage=USAGE,
+        notes_model="m",
     ),
     events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
     events.Resumed(turn_id=TURN),

@@ -48,7 +48,7 @@ EVERY_OUTPUT: tuple[Output, ...] = (
     ),
     out.FileOutput(turn_id=TURN, path="/a/b", media_type="text/plain", size_bytes=9),
     out.ProcessingOutput(phase=Phase.COMPACTING, buffered_inputs=3),
-    out.RetryOutput(turn_id=TURN, sentence="It is busy. Trying again in 2.0 s.", wait_s=2.0),
+    out.RetryOutput(turn_id=TURN, sentence="It is busy.", wait_s=2.0),
     out.TitleOutput(title="A title"),
     out.ErrorOutput(
         turn_id=None,

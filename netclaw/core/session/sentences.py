@@ -184,11 +184,6 @@ NOTES_EMPTY = "The model answered with nothing."
 NOTES_WITHOUT_ROOM = "There is no room for them."
 
 
-def retrying(failure: str, wait_s: float) -> str:
-    """What who waits is told while a model call is made again."""
-    return f"{failure} Trying again in {max(wait_s, 0.1):.1f} s."
-
-
 def asking_fallback(failure: str) -> str:
     """What who waits is told when the fallback model takes over."""
     return f"{failure} The fallback model is asked instead."
