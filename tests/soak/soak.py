@@ -31,6 +31,8 @@ WINDOW = 12_000
 """Tokens that the models see: small enough that every long conversation is shortened."""
 SETTLE_S = 60.0
 GUESTS = 3
+DAEMON_PAUSE_S = 4.0
+"""Between two troubles of the whole daemon, about: long enough that histories go on."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,7 +155,8 @@ class Soak:
             async with asyncio.TaskGroup() as group:
                 for talker in talkers:
                     group.create_task(talker.run(stop))
-                group.create_task(trouble.run(stop, pause_s=10 / len(self._names)))
+                group.create_task(trouble.trouble_sessions(stop, pause_s=8 / len(self._names)))
+                group.create_task(trouble.trouble_daemon(stop, pause_s=DAEMON_PAUSE_S))
                 await asyncio.sleep(length_s)
                 stop.set()
             await self._settle(world, trouble)

@@ -8,6 +8,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,41 +22,56 @@ DEBOUNCE_S = 0.5
 INVALID = ("{ no json", '{"configVersion": 1, "Session": {"IdleTimeout": "soon"}}', "[]")
 
 
+_Kinds = tuple[tuple[int, str, Callable[[], Awaitable[None]]], ...]
+"""Weight, name and deed."""
+
+
 class Trouble:
-    """One thing after another, until told to stop."""
+    """What happens to a daemon and to its sessions."""
 
     def __init__(self, world: World, *, sessions: list[str], seed: int, marker: str) -> None:
         self._world = world
         self._sessions = sessions
+        self._seed = seed
         self._random = Random(f"{seed}/trouble")
         self._marker = marker
         self._edits = 0
         self.counts: Counter[str] = Counter()
-        self._kinds: tuple[tuple[int, str, Callable[[], Awaitable[None]]], ...] = (
+        self._of_sessions: _Kinds = (
             (24, "session killed", self._kill_session),
             (12, "tool killed", self._kill_tool),
-            (3, "zygote killed", self._kill_zygote),
-            (3, "supervisor killed", self._kill_supervisor),
             (3, "session hung", self._hang_session),
-            (4, "configuration edited", self._edit),
-            (2, "invalid edit", self._edit_badly),
-            (1, "restart ordered", self._restart),
-            (1, "daemon stopped", self._stop),
             (8, "session stopped", self._order("StopSession")),
             (4, "session restarted", self._order("RestartSession")),
             (3, "session reset", self._order("ResetSession")),
             (3, "session killed by order", self._order("KillSession")),
             (3, "watcher killed", self._kill_watcher),
         )
+        self._of_the_daemon: _Kinds = (
+            (3, "supervisor killed", self._kill_supervisor),
+            (2, "zygote killed", self._kill_zygote),
+            (3, "configuration edited", self._edit),
+            (2, "invalid edit", self._edit_badly),
+            (1, "restart ordered", self._restart),
+            (1, "daemon stopped", self._stop),
+        )
 
-    async def run(self, stop: asyncio.Event, *, pause_s: float) -> None:
-        """Make trouble until told to stop; the last of it is brought to its end."""
+    async def trouble_sessions(self, stop: asyncio.Event, *, pause_s: float) -> None:
+        """Trouble of single sessions, also while the daemon has its own."""
+        await self._run(stop, self._of_sessions, pause_s, Random(f"{self._seed}/sessions"))
+
+    async def trouble_daemon(self, stop: asyncio.Event, *, pause_s: float) -> None:
+        """Trouble of the whole daemon; the first waits for the first pause to be over."""
+        await self._run(stop, self._of_the_daemon, pause_s, Random(f"{self._seed}/daemon"))
+
+    async def _run(
+        self, stop: asyncio.Event, kinds: _Kinds, pause_s: float, random: Random
+    ) -> None:
+        """One thing after another until told to stop; the last is brought to its end."""
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                length = pause_s * self._random.choice((0.1, 0.5, 1, 1, 2))
-                await asyncio.wait_for(stop.wait(), length)
-            weights = [weight for weight, *_ in self._kinds]
-            ((_, name, make),) = self._random.choices(self._kinds, weights)
+                await asyncio.wait_for(stop.wait(), pause_s * random.choice((0.1, 0.5, 1, 1, 2)))
+            ((_, name, make),) = random.choices(kinds, [weight for weight, *_ in kinds])
             try:
                 await make()
             except RefusedError:
@@ -68,12 +84,11 @@ class Trouble:
     async def settle(self) -> None:
         """Give every session what it needs to come to rest: its start, if an operator took it."""
         await self._world.is_up.wait()
-        for name, row in (await self._world.peer.rows()).items():
-            if row.quarantined or row.phase == "quarantined":
-                self.counts["quarantine lifted"] += 1
-                await self._world.peer.restart_session(name)
-            elif row.pending_inputs and row.phase == "passive":
-                await self._world.peer.restart_session(name)
+        for name, row in (await ask(self._world.peer.rows)).items():
+            is_held = row.quarantined or row.phase == "quarantined"
+            if is_held or (row.pending_inputs and row.phase == "passive"):
+                self.counts["quarantine lifted"] += is_held
+                await ask(partial(self._world.peer.restart_session, name))
 
     # Processes
 
