@@ -95,6 +95,7 @@ def test_the_shell_mode_follows_the_posture_unless_set(
     assert temp.load().session.tools.shell_mode is mode
 
 
+@pytest.mark.requirement("config.write-deadline")
 def test_every_number_arrives(temp: TempHome) -> None:
     write(
         temp,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 
@@ -136,3 +137,19 @@ async def test_a_resend_with_the_same_message_id_is_admitted_once(world: World) 
     entries = await peer.wait_answered("again", 1)
     assert [entry.input_id for entry in entries] == [first.input_id]
     check_journal(await peer.journal("again"))
+
+
+@pytest.mark.requirement("session.nothing-shared")
+async def test_nothing_of_one_conversation_reaches_another(world: World) -> None:
+    peer = world.peer
+    await peer.turn("one", "my word is heron [[reply:noted heron]]")
+    call = json.dumps({"command": "echo heron > heron.txt"})
+    await peer.turn("one", f"[[tool:shell_execute {call}]] [[reply:kept]]")
+    looked = json.dumps({"command": "ls -a; cat *.txt"})
+    turn = await peer.turn("two", f"[[tool:shell_execute {looked}]] [[results]]")
+    assert "heron" not in turn.text
+    asked = [r.raw.decode() for r in world.model.requests if "cat *.txt" in r.raw.decode()]
+    assert len(asked) == 2
+    assert not [body for body in asked if "heron" in body]
+    roots = {(await peer.detail(name)).storage_root for name in ("one", "two")}
+    assert len(roots) == 2

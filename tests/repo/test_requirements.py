@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.repo import tree
-from tests.requirements import manifest
-from tests.requirements.manifest import ManifestError, Requirement
+from tests.requirements import manifest, sessions_document, upstream_bugs
+from tests.requirements.manifest import ManifestError, Promise, Requirement
 
 
 def is_mark(function: ast.expr) -> bool:
@@ -66,6 +66,32 @@ def test_marks_are_found_on_functions_classes_modules_and_parameters() -> None:
     )
     found = {mark for mark, _ in marks_in(source)}
     assert found == {"a.module", "a.class", "a.one", "a.two", "a.param", None}
+
+
+@pytest.mark.requirement("repo.promises-shown")
+def test_every_promise_of_the_sessions_document_is_shown_or_awaited() -> None:
+    known, used = manifest.load(), marks()
+    for promise in (*sessions_document.PROMISES, *upstream_bugs.BUG_CLASSES.values()):
+        for requirement in promise.requirements:
+            assert requirement in known, f"{promise.text} names {requirement}"
+            assert used[requirement], f"no test shows {requirement}"
+    texts = [promise.text for promise in sessions_document.PROMISES]
+    assert len(texts) == len(set(texts)) > 100
+
+
+@pytest.mark.requirement("repo.promises-shown")
+def test_only_what_is_not_built_yet_is_awaited() -> None:
+    awaited = {
+        promise.later
+        for promise in (*sessions_document.PROMISES, *upstream_bugs.BUG_CLASSES.values())
+    }
+    assert awaited - {""} <= set(sessions_document.PARTS_TO_COME)
+
+
+@pytest.mark.parametrize(("text", "later"), [("", "channels"), ("A sentence.", "")])
+def test_a_promise_without_words_or_proof_is_refused(text: str, later: str) -> None:
+    with pytest.raises(ManifestError):
+        Promise("S0", text, later=later)
 
 
 @pytest.mark.parametrize("bad", ["", "plain", "Upper.case", "a.", ".a", "a b.c"])

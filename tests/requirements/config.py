@@ -129,4 +129,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S0 What ends or stalls a turn",
         "Each Session setting has its documented default and bounds, and arrives in the rules.",
     ),
+    Requirement(
+        "config.write-deadline",
+        "decision 11",
+        "A write of the journal has the configured time and ten seconds more.",
+    ),
 )

@@ -46,6 +46,36 @@ class Requirement:
             raise ManifestError(message)
 
 
+@dataclass(frozen=True)
+class Promise:
+    """A sentence of a document that users read, and the requirements whose tests show it.
+
+    `text` says it in our own words. What waits for a part that is not built yet names that part in
+    `later`, so that nothing is silently dropped; the requirements listed beside it show what holds
+    already.
+    """
+
+    source: str
+    text: str
+    requirements: tuple[str, ...] = ()
+    later: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses a promise that is neither shown nor awaited."""
+        if not self.source.strip() or not self.text.strip():
+            message = f"a promise must have a source and words: {self}"
+            raise ManifestError(message)
+        if not self.requirements and not self.later:
+            message = f"nothing shows this promise and nothing is awaited: {self.text}"
+            raise ManifestError(message)
+
+
+def promised(*words: str, later: str = "") -> Promise:
+    """A promise as one line of a list: source, text, then the ids that show it."""
+    source, text, *ids = words
+    return Promise(source=source, text=text, requirements=tuple(ids), later=later)
+
+
 def _modules() -> Iterator[ModuleType]:
     for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
         if found.name != "manifest":

@@ -48,4 +48,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 78",
         "One function generates the protocol code for wheels, editable installs and by hand.",
     ),
+    Requirement(
+        "repo.promises-shown",
+        "issue 3, Must be shown",
+        "Each sentence of the sessions document names the requirements that show it, or what it"
+        " waits for.",
+    ),
 )

@@ -6,7 +6,7 @@ authorization, child runs, jobs and channels is in their own lists.
 
 from __future__ import annotations
 
-from tests.requirements.manifest import Requirement
+from tests.requirements.manifest import Promise, Requirement, promised
 
 REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
@@ -155,3 +155,83 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A daemon whose working folder was removed starts, restarts and runs tools as ever.",
     ),
 )
+
+BUG_CLASSES: dict[int, Promise] = {
+    1: promised("bug class 1", "Internal ticks are no work.", "upstream.idle-timer"),
+    3: promised("bug class 3", "One way to stop; rows are true.", "upstream.rows-after-kill"),
+    4: promised("bug class 4", "An edit loses no history.", "upstream.edit-in-mid-turn"),
+    5: promised("bug class 5", "Stop budgets nest.", "upstream.budgets-nest"),
+    7: promised("bug class 7", "The lock decides.", "upstream.lost-pid-file"),
+    8: promised("bug class 8", "One daemon, whoever runs it.", "upstream.one-owner"),
+    9: promised("bug class 9", "Renamed files are seen.", "upstream.rename-over-edit"),
+    10: promised("bug class 10", "Only edits restart.", "upstream.secret-is-no-restart"),
+    11: promised("bug class 11", "Overflow compacts.", "upstream.overflow-compacts"),
+    12: promised("bug class 12", "Tool loops compact.", "upstream.compacts-in-loops"),
+    13: promised("bug class 13", "Failed notes are seen.", "upstream.notes-fail-visibly"),
+    14: promised("bug class 14", "Compaction frees enough.", "upstream.compaction-frees-enough"),
+    16: promised("bug class 16", "Nothing wedges.", "upstream.compaction-off-the-loop"),
+    18: promised("bug class 18", "Unoffered calls fail.", "upstream.unoffered-calls-fail"),
+    19: promised("bug class 19", "Waiting inputs run.", "upstream.failed-turn-keeps-inputs"),
+    20: promised("bug class 20", "Nudges are bounded.", "upstream.empty-replies-bounded"),
+    21: promised("bug class 21", "Long prefill lives.", "upstream.long-prefill"),
+    23: promised(
+        "bug class 23",
+        "Half-open connections end, sidecars too.",
+        "upstream.half-open",
+        "upstream.sidecars-guarded",
+        "failover.prefill",
+        "sidecars.half-open",
+    ),
+    25: promised(
+        "bug class 25",
+        "A child that dies at its launch leaves a trace in its parent.",
+        "child.heal",
+        later="child processes (issue 5)",
+    ),
+    26: promised("bug class 26", "A result says its state.", "delivery.notice"),
+    27: promised("bug class 27", "Unattended consent is refused.", "child.consent-unattended"),
+    29: promised(
+        "bug class 29",
+        "Approvals are on record, so no button is dead.",
+        "consent.request",
+        "consent.passivates",
+        later="channels (issue 7)",
+    ),
+    31: promised(
+        "bug class 31",
+        "No timeout runs while a person is asked, and once is once.",
+        "consent.no-timeout",
+        "consent.approved",
+    ),
+    32: promised(
+        "bug class 32",
+        "Control of a job asks for no approval and breaks no history.",
+        "job.cancel",
+        later="background jobs (issue 5)",
+    ),
+    33: promised(
+        "bug class 33",
+        "A job's log is written while it runs, and nothing kills it unasked.",
+        later="background jobs (issue 5)",
+    ),
+    34: promised("bug class 34", "Deadlines end trees.", "upstream.deadline-ends-tree"),
+    36: promised("bug class 36", "Automation stays apart.", "upstream.automation-own-turn"),
+    37: promised("bug class 37", "No loop waits for itself.", "upstream.own-loop"),
+    38: promised(
+        "bug class 38",
+        "A failed post is reported and bounded.",
+        "upstream.failed-posts",
+        later="channels (issue 7)",
+    ),
+    40: promised("bug class 40", "Woken sessions are heard.", "upstream.output-after-passivation"),
+    41: promised("bug class 41", "One reconnect loop.", "upstream.one-reconnect"),
+    43: promised("bug class 43", "The guard is per turn.", "upstream.guard-per-turn"),
+    44: promised(
+        "bug class 44",
+        "Restored media, missing audiences and lost folders stop nobody.",
+        "context.modality-restored",
+        "upstream.audience-never-defaults-up",
+        "upstream.folder-gone",
+    ),
+}
+"""Every class of the list, and what shows that it is not made here."""

@@ -1,0 +1,33 @@
+"""A turn is the same whatever its input came from (S0 "Everything is just input")."""
+
+from __future__ import annotations
+
+import pytest
+
+from netclaw.core.authority import Principal, SourceKind
+from netclaw.core.messages import AssistantMessage
+from netclaw.core.session.events import TurnRecorded
+from netclaw.testing.matchers import like
+from netclaw.testing.people import authority
+from netclaw.testing.story import Story
+
+
+def told(source: SourceKind, principal: Principal) -> list[str]:
+    """The journal of a turn with one call, started by an input of this kind."""
+    story = Story()
+    story.start()
+    sender = "U1" if principal.is_person else None
+    story.admit("look", by=authority(sender, principal, source=source, boundary=f"{source}:x"))
+    story.call_tools()
+    story.finish_tools()
+    story.answer("found")
+    assert story.events()[-1] == like(TurnRecorded, message=like(AssistantMessage, text="found"))
+    return [type(event).__name__ for event in story.events()]
+
+
+@pytest.mark.requirement("session.any-source")
+@pytest.mark.parametrize("source", SourceKind)
+def test_a_turn_is_the_same_whatever_its_input_came_from(source: SourceKind) -> None:
+    usual = told(SourceKind.CLI, Principal.OPERATOR)
+    assert told(source, Principal.TRUSTED) == usual
+    assert told(source, Principal.AUTOMATION) == usual
