@@ -35,19 +35,27 @@ def answer(draft: Draft, item: BufferedInput) -> bool:
     command = command_of(item)
     if command is None:
         return False
-    turn_id = TurnId(draft.make_id())
-    draft.record(
-        TurnStarted(
-            turn_id=turn_id,
-            input_ids=(item.admitted.input_id,),
-            authority=item.admitted.authority,
-            is_aside=True,
-        )
-    )
-    open_turn = draft.state.turn
-    if open_turn is not None:
-        _end(draft, open_turn, _act(draft, item, command))
+    turn = open_turn(draft, item, is_aside=True)
+    _end(draft, turn, _act(draft, item, command))
     return True
+
+
+def open_turn(draft: Draft, item: BufferedInput, *, is_aside: bool = False) -> OpenTurn:
+    """Record the start of a turn that ends in the same decision."""
+    event = TurnStarted(
+        turn_id=TurnId(draft.make_id()),
+        input_ids=(item.admitted.input_id,),
+        authority=item.admitted.authority,
+        is_aside=is_aside,
+    )
+    draft.record(event)
+    return OpenTurn(
+        turn_id=event.turn_id,
+        authority=event.authority,
+        input_ids=event.input_ids,
+        started_at=draft.now_ms,
+        is_aside=is_aside,
+    )
 
 
 def asked_to_stop(state: SessionState) -> BufferedInput | None:
@@ -106,7 +114,7 @@ def _act(draft: Draft, item: BufferedInput, command: SlashCommand) -> str:
             return _set_title(draft, item, command.argument)
         case CommandName.COMPACT:
             return _compact(draft)
-        case CommandName.STOP:
+        case _:  # the turn that a /stop means was ended when it came
             return sentences.NOTHING_RUNS
 
 

@@ -83,17 +83,9 @@ def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
     sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)
     if not sentence:
         return False
-    turn_id = TurnId(draft.make_id())
-    draft.record(
-        TurnStarted(
-            turn_id=turn_id,
-            input_ids=(item.admitted.input_id,),
-            authority=item.admitted.authority,
-        )
-    )
-    if draft.state.turn is not None:
-        category = ErrorCategory.INPUT_COMPATIBILITY
-        _record_failure(draft, draft.state.turn, category=category, sentence=sentence)
+    refused = asides.open_turn(draft, item)
+    category = ErrorCategory.INPUT_COMPATIBILITY
+    _record_failure(draft, refused, category=category, sentence=sentence)
     return True
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from netclaw.core.authority import Audience, Authenticity, Authority, DeliveryTarget
+from netclaw.core.ids import CallId, JobId, TurnId
 from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session import sentences, slash
 from netclaw.core.session.asides import TITLE_MAX_CHARACTERS
@@ -21,6 +22,7 @@ from netclaw.core.session.events import (
     TurnStarted,
     WorkingDirectorySet,
 )
+from netclaw.core.session.job_events import JobStarted
 from netclaw.core.session.outputs import TextOutput, TitleOutput, TurnCompletedOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.slash import CommandName, SlashCommand
@@ -199,6 +201,17 @@ def test_status_tells_the_operator_more_than_strangers() -> None:
         assert "10 %" in told(story)
         assert "/home/me/plan" not in told(story)
         assert "big" not in told(story)
+    job = JobStarted(
+        job_id=JobId("j"),
+        turn_id=TurnId("t"),
+        call_id=CallId("c"),
+        command="make",
+        authority=OPERATOR,
+        log_path="",
+    )
+    story.given(job)
+    story.admit("/status")
+    assert "Background jobs: 1; open child runs: 0" in told(story)
     bare = Story()
     bare.start()
     bare.admit("/status")
