@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from benchmarks import admission, endurance, flow, recovery, size, turns
+from benchmarks import admission, endurance, flow, passive, recovery, size, turns
 from benchmarks.figures import FIGURES, render
 from benchmarks.stage import Stage
 
@@ -35,19 +35,25 @@ class Effort:
     events: int
     endless: int
     live: int
+    passive: int
 
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, sandbox=30, idle_sessions=60, idle_seconds=4.0,
-    output_megabytes=300, status=5, events=100_000, endless=0, live=0,
+    output_megabytes=300, status=5, events=100_000, endless=0, live=0, passive=0,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, sandbox=200, idle_sessions=200, idle_seconds=20.0,
-    output_megabytes=1500, status=15, events=100_000, endless=1000, live=500,
+    output_megabytes=1500, status=15, events=100_000, endless=1000, live=500, passive=1000,
 )  # fmt: skip
-FULL_ONLY = {"liveSessions500", "memory1000TurnsMiB"}
+FULL_ONLY = {
+    "liveSessions500",
+    "memory1000TurnsMiB",
+    "passive1000DaemonPssMiB",
+    "passive1000Live100PssMiB",
+}
 
 
 async def run(effort: Effort) -> dict[str, float]:
@@ -109,6 +115,10 @@ async def run(effort: Effort) -> dict[str, float]:
         async with Stage() as stage:
             await stage.world.start()
             await take("live sessions", size.measure_live(stage, count=effort.live))
+    if effort.passive:
+        async with Stage(config=passive.places()) as stage:
+            await stage.world.start()
+            await take("passive sessions", passive.measure_passive(stage, passive=effort.passive))
     return {f.key: round(values[f.key], 4) for f in FIGURES if f.key in values}
 
 

@@ -76,6 +76,8 @@ FIGURES: tuple[Figure, ...] = (
     _low("idleCpuCores200", "cores", 0.1, "CPU of the daemon with 200 idle live sessions"),
     _low("toolOutputGrowthMiB", "MiB", 10, "growth of the daemon over 1.5 GB of tool output"),
     _low("statusMs", "ms", 250, "`netclaw status`, p50"),
+    _low("passive1000DaemonPssMiB", "MiB", 85, "PSS of the daemon with 1,000 passive sessions"),
+    _low("passive1000Live100PssMiB", "MiB", 1285, "PSS of all with 100 live sessions beside them"),
     _high("liveSessions500", "", 500, "sessions alive at once after a turn each"),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
