@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.context import modality
-from netclaw.core.errors import DeniedByPolicyError, NotFoundError
+from netclaw.core.errors import DeniedByPolicyError, InputIncompatibleError, NotFoundError
 from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.admission import check_text
@@ -100,7 +100,7 @@ class Admissions:
         if message.media:
             storage = self._services.envelopes.storage(session_id, facts)
             media = await self._uploads.find(storage, message.media)
-            await self._check_modality(storage, media)
+            await self._check_modality(session_id, source_id, storage, media)
         return AdmitRequest(
             session_id=session_id,
             input_id=new_input_id(),
@@ -118,13 +118,27 @@ class Admissions:
             media=media,
         )
 
-    async def _check_modality(self, storage: SessionStorage, media: tuple[MediaRef, ...]) -> None:
-        """Refuse what the main model cannot take (decision 24); raises `InputIncompatibleError`."""
+    async def _check_modality(
+        self,
+        session_id: SessionId,
+        source_id: str | None,
+        storage: SessionStorage,
+        media: tuple[MediaRef, ...],
+    ) -> None:
+        """Refuse what the main model cannot take (decision 24); raises `InputIncompatibleError`.
+
+        A message that was admitted before is acknowledged again, whatever the model takes now.
+        """
         model = self._services.settings.current.session.main_model
         if model is None:
             return
-        modality.check_new(media, model.input_modalities)
-        await self._uploads.check_pictures(storage, media)
+        try:
+            modality.check_new(media, model.input_modalities)
+            await self._uploads.check_pictures(storage, media)
+        except InputIncompatibleError:
+            store = self._services.store
+            if source_id is None or await store.find_input(session_id, source_id) is None:
+                raise
 
     async def facts(self, session_id: SessionId) -> SessionFacts:
         """A session's fixed facts; raises `NotFoundError`."""

@@ -223,12 +223,13 @@ async def upload(world: World, session_id: str, data: bytes, media_type: str) ->
     return staged
 
 
-async def send_media(world: World, session_id: str, upload_id: str) -> Any:
+async def send_media(world: World, session_id: str, upload_id: str, *, message_id: str = "") -> Any:
     """Send a message that names an upload."""
     return await world.peer.gateway.SendUserMessage(
         gateway_pb2.SendUserMessageRequest(
             session_id=session_id,
             text="[[reply:nice]]",
+            source_message_id=message_id,
             media=[common_pb2.MediaRef(upload_id=upload_id)],
         ),
         metadata=world.peer.metadata,
@@ -267,7 +268,8 @@ async def test_a_picture_is_shown_and_its_session_outlives_a_change_to_a_blind_m
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await send_media(world, "pics", false)
         assert code_of(caught.value) == "input_incompatible"
-        sent = await send_media(world, "pics", await upload(world, "pics", PNG, "image/png"))
+        staged = await upload(world, "pics", PNG, "image/png")
+        sent = await send_media(world, "pics", staged, message_id="m1")
         assert (await peer.follow("pics", sent)).text == "nice"
         await peer.turn("pics", "[[reply:again]]")
         encoded = base64.b64encode(PNG)
@@ -281,6 +283,8 @@ async def test_a_picture_is_shown_and_its_session_outlives_a_change_to_a_blind_m
         last = calls(world)[-1]
         assert encoded not in last.raw
         assert b"not shown, because you cannot see it" in last.raw
+        again = await send_media(world, "pics", staged, message_id="m1")
+        assert (again.duplicate, again.input_id) == (True, sent.input_id)
 
 
 @pytest.mark.requirement("context.slash")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +10,25 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.authority import Audience, SourceKind
+from netclaw.core.context.git_facts import GitFacts
 from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session.events import InputAdmitted, WorkingDirectorySet
 from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.session_proc import model_requests
+from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.ids import new_id
+from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.pictures import COUNT_MAX, Pictures
+from netclaw.testing.story import Story
+from netclaw.tools.git_inspection import GitInspection
+from netclaw.tools.places import Root
 from netclaw.wire.v1.session_host_pb2 import Committed, ToSession
 from tests.fakes.model import FakeModel, Recorded
 from tests.session_proc.conftest import Start, model_settings
 from tests.session_proc.host import ScriptedHost
-from tests.session_proc.journal import local_authority
+from tests.session_proc.journal import SESSION, local_authority
+from tests.session_proc.tools import ScriptedTools
+from tests.tools.rig import Trees
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -215,3 +225,49 @@ def _pictures(recorded: Recorded) -> list[str]:
         for part in message["content"]
         if part["type"] == "image_url"
     ]
+
+
+class _SlowGit(GitInspection):
+    """Git that answers when the test says so, and cannot be stopped."""
+
+    def __init__(self) -> None:
+        self.is_let = asyncio.Event()
+        self.is_over = asyncio.Event()
+
+    async def inspect(self, project: Root, **_more: object) -> GitFacts | None:
+        """See `GitInspection`."""
+        del project
+        try:
+            await self.is_let.wait()
+        except asyncio.CancelledError:
+            self.is_over.set()
+        return GitFacts(branch="late")
+
+
+@pytest.mark.requirement("context.git-facts")
+async def test_a_model_call_waits_no_longer_than_the_budget_and_a_late_answer_is_dropped(
+    host: ScriptedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_requests, "BUDGET_S", 0.05)
+    git = _SlowGit()
+    requests = ModelRequests(
+        session_id=SESSION,
+        storage=SessionStorage(home=str(host.folder), root=str(host.folder / "root"), tmp="/t"),
+        settings=host.settings,
+        tools=ScriptedTools(),
+        git=git,
+        trees=Trees(),
+        ending=Ending(),
+    )
+    story = Story()
+    story.given(WorkingDirectorySet(path=str(tmp_path), actor="test"))
+    story.start()
+    story.admit("work")
+    turn = story.state.turn
+    assert turn is not None
+    before = await requests.make(turn, story.state, story.runtime)
+    await git.is_over.wait()
+    after = await requests.make(turn, story.state, story.runtime)
+    assert before.messages == after.messages
+    assert "project_dir" in before.messages[0].text
+    assert "late" not in before.messages[0].text

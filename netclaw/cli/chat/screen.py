@@ -27,6 +27,7 @@ HELP = (
     "/quit       leave; the session stays (also Ctrl-D)",
     "Ctrl-C      stop the turn that runs",
     "Esc Enter   break the line",
+    "/status, /title TEXT, /compact, /stop: netclaw answers, not the model",
 )
 MAX_WIDTH = 100
 LEAST_WIDTH = 20
