@@ -21,6 +21,7 @@ from netclaw.core.storage_layout import (
     temp_child_dir,
     temp_key_dir,
     temp_parent_dir,
+    unversioned_root,
 )
 
 HOME = "/home/u/.netclaw"
@@ -103,3 +104,10 @@ def test_a_moved_data_directory_keeps_the_folder_and_names_both_paths_once() -> 
         root=f"/mnt/restored/sessions/{envelope_name(SLACK)}", moved_from=stored
     )
     assert reroot(moved.root, "/mnt/restored") == Rerooted(root=moved.root)
+
+
+@pytest.mark.requirement("storage.unversioned")
+def test_a_session_older_than_layouts_is_where_it_was_or_named_by_its_id_alone() -> None:
+    name = SessionId("C1/17.1 x")
+    assert unversioned_root("/home/new/", name, "/home/old/place") == "/home/old/place"
+    assert unversioned_root("/home/new/", name, "") == "/home/new/sessions/C1_17_1_x"
