@@ -13,7 +13,12 @@ from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, NoteMessage, ToolMessage, Usage, UserMessage
 from netclaw.core.session import events as ev
 from netclaw.core.session.commands import Advance
-from netclaw.core.session.consent_events import AnswerDismissed, Dismissal
+from netclaw.core.session.consent_events import (
+    AnswerDismissed,
+    ConsentAnswered,
+    ConsentRequested,
+    Dismissal,
+)
 from netclaw.core.session.evolve import MESSAGES, STEPS, evolve, preview, replay
 from netclaw.core.session.evolve_messages import without_inputs
 from netclaw.core.session.evolve_steps import RECENT_SOURCE_IDS
@@ -138,6 +143,23 @@ def answers_after(story: Story, call_id: CallId) -> list[CallId]:
     """The calls with an answer once one to this call was admitted."""
     story.given(ev.AnswerAdmitted(call_id=call_id, option="once", answerer="U1"))
     return [item.call_id for item in story.state.answers]
+
+
+@pytest.mark.requirement("core.answers")
+def test_consent_for_a_call_that_is_not_there_changes_no_turn() -> None:
+    story = Story()
+    story.start()
+    story.admit()
+    story.ask_consent()
+    turn = story.state.turn
+    assert turn is not None
+    asked = next(item for item in story.events() if isinstance(item, ConsentRequested))
+    story.given(
+        ConsentAnswered(turn_id=turn.turn_id, call_id=CallId("x"), option="once", answerer="U1")
+    )
+    assert story.state.turn == turn
+    story.given(*poison_events(story.state, "ref"), asked)
+    assert story.state.turn is None
 
 
 def test_title_and_directory_are_the_last_ones_set() -> None:
