@@ -248,7 +248,8 @@ class World:
         is_compacting = decision.runtime.phase is Phase.COMPACTING
         assert is_compacting == (decision.runtime.compaction is not None)
         assert not (is_compacting and process.model_calls), "a model call over a shrinking history"
-        if decision.runtime.phase is Phase.READY and process.state.turn is not None:
+        is_resting = decision.runtime.phase is Phase.READY and decision.runtime.drain is None
+        if is_resting and process.state.turn is not None:
             assert is_parked(process.state), "a session rests although its turn could go on"
             work = (process.tools, process.rechecks, process.model_calls)
             assert not any(work), "a session rests while something runs"

@@ -1,7 +1,7 @@
 """What a session process is asked about child runs: by a tool, by a run's process, by a person.
 
-A report names the start of the run's process that it comes from. The process sends it again until
-it is acknowledged, so every rule takes the same report twice.
+A report names the start of the run's process that it comes from. A process sends its reports in
+order, and again until they are acknowledged, so every rule takes the same report twice.
 """
 
 from __future__ import annotations

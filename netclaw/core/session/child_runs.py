@@ -150,6 +150,9 @@ def park(draft: Draft, command: ParkChild) -> None:
 
 
 def _park(draft: Draft, run: ChildRun, command: ParkChild) -> None:
+    if command.asks and not run.is_started:
+        # Whoever asks has worked: the answers it was started with are not to be given again.
+        draft.record(ChildStarted(run_id=run.run_id))
     for ask in command.asks:
         if run.accepted.is_attended:
             consent.record_request(draft, ask.turn_id, ask.request, run_id=run.run_id)

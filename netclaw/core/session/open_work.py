@@ -62,15 +62,11 @@ def holds_session(state: SessionState) -> bool:
 
 
 def is_start_due(state: SessionState) -> bool:
-    """Whether runs or jobs alone call for a process (protocol "Runnable work").
+    """Whether a run alone calls for a process (protocol "Runnable work"): to watch or resume it.
 
-    A live job does not: it died with the process, and the next wake lists it. A result behind an
-    open turn waits for that turn, whether or not it calls for a process.
+    A live job does not: it died with the process, and the next wake lists it.
     """
-    if any(run.ended is None and not run.unanswered for run in state.children):
-        return True
-    may_be_told = state.turn is None and not is_paused(state)
-    return may_be_told and any(True for _ in _results(state))
+    return any(run.ended is None and not run.unanswered for run in state.children)
 
 
 def awaited_runs(state: SessionState) -> tuple[ChildRun, ...]:

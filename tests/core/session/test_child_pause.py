@@ -17,14 +17,21 @@ from netclaw.core.session.child_effects import (
     SpawnRefusal,
     StartChild,
 )
-from netclaw.core.session.child_events import ChildParked, ChildResumed, ChildState, ParkKind
+from netclaw.core.session.child_events import (
+    ChildParked,
+    ChildResumed,
+    ChildStarted,
+    ChildState,
+    ParkKind,
+)
 from netclaw.core.session.commands import Advance, FireTimer, TimerKind
 from netclaw.core.session.consent_events import ConsentAnswered, ConsentRequested
 from netclaw.core.session.effects import CancelTimer, ExitProcess, StartTimer
 from netclaw.core.session.events import TurnRecorded, TurnStarted
-from netclaw.core.session.open_work import is_paused, is_start_due, next_up
+from netclaw.core.session.open_work import is_paused, next_up
 from netclaw.core.session.outputs import ChildOutput, ConsentRequestOutput
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.runnable import has_runnable_work
 from netclaw.testing.matchers import like
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, WEBHOOK
 from netclaw.testing.story import Story
@@ -136,6 +143,29 @@ def test_answers_are_kept_until_the_new_process_was_seen_with_them() -> None:
     assert like(StartChild) not in story.start().effects
 
 
+@pytest.mark.requirement("child.consent-resume")
+def test_a_run_that_asks_again_is_never_given_old_answers() -> None:
+    story = paused()
+    story.choose(call=C1, by=ALICE)
+    decision = story.when(replace(parking(story, "c2"), start=2))
+    assert decision.events[0] == like(ChildStarted)
+    decision = story.choose(call=C2, by=ALICE)
+    answers = (ChildAnswer(call_id=C2, option="once", answerer="U1"),)
+    assert like(StartChild, start=3, answers=answers) in decision.effects
+
+
+@pytest.mark.requirement("child.consent-resume")
+def test_a_run_drained_before_it_was_seen_keeps_its_answers() -> None:
+    story = paused()
+    story.choose(call=C1, by=ALICE)
+    story.drain()
+    park(story)
+    story.fire(TimerKind.PASSIVATION_GRACE)
+    story.crash()
+    answers = (ChildAnswer(call_id=C1, option="once", answerer="U1"),)
+    assert like(StartChild, start=3, answers=answers) in story.start().effects
+
+
 @pytest.mark.requirement("child.parked-survives")
 def test_a_parked_run_survives_crashes_and_asks_on() -> None:
     story = paused()
@@ -152,7 +182,7 @@ def test_an_answer_that_came_while_no_process_ran_is_acted_on_at_the_start() -> 
     story = paused()
     story.fire(TimerKind.IDLE)
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert not is_start_due(story.state)
+    assert not has_runnable_work(story.state)
     story.given(story.choice(call=C1, by=ALICE))
     story.crash()
     assert story.start().events == (
@@ -229,7 +259,7 @@ def test_the_result_of_another_run_waits_too() -> None:
     story = resting(runs=2)
     park(story, "c1")
     assert like(TurnStarted) not in end_run(story, 1).events
-    assert not is_start_due(story.state)
+    assert not has_runnable_work(story.state)
     decision = story.choose(call=C1, by=ALICE)
     assert decision.events[2:3] == (like(TurnStarted, input_ids=()),)
 

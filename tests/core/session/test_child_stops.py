@@ -33,8 +33,9 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
-from netclaw.core.session.open_work import holds_session, is_start_due
+from netclaw.core.session.open_work import holds_session
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.runnable import has_runnable_work
 from netclaw.testing.matchers import like
 from netclaw.testing.people import ALICE, REMINDER
 from tests.core.session.runs import (
@@ -115,7 +116,7 @@ def test_a_run_parked_by_a_drain_goes_on_at_the_next_start_with_a_model_call() -
     story.drain()
     park(story)
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert is_start_due(story.state)
+    assert has_runnable_work(story.state)
     story.crash()
     decision = story.start()
     assert decision.events == (ChildResumed(run_id=run_id),)
@@ -137,7 +138,7 @@ def test_a_run_that_does_not_park_in_time_is_lost_and_its_tools_do_not_run_again
     assert phase_of(story) is Phase.PASSIVATING
     assert park(story).events == (), "too late"
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert is_start_due(story.state)
+    assert has_runnable_work(story.state)
     story.crash()
     decision = story.start()
     assert decision.events == (like(TurnStarted, input_ids=()), like(ChildResultDelivered))
@@ -198,7 +199,7 @@ def test_a_run_that_parks_for_consent_in_a_drain_waits_for_its_answer() -> None:
     assert decision.events[-1] == like(ChildParked, kind=ParkKind.CONSENT)
     assert phase_of(story) is Phase.PASSIVATING
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert not is_start_due(story.state)
+    assert not has_runnable_work(story.state)
 
 
 @pytest.mark.requirement("child.drain-park")
@@ -208,7 +209,7 @@ def test_an_unattended_run_that_asks_in_a_drain_goes_on_at_the_next_start() -> N
     park(story, "c1")
     assert run_of(story).park is ParkKind.CONSENT
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert is_start_due(story.state)
+    assert has_runnable_work(story.state)
     story.crash()
     answers = (
         ChildAnswer(
@@ -270,7 +271,7 @@ def test_runs_at_work_are_watched_again_and_new_ones_are_started() -> None:
     assert StartChild(run_id=unseen, start=1) in effects
     assert WatchChild(run_id=cancelled, start=1) in effects
     assert CloseChild(run_id=cancelled) in effects
-    assert is_start_due(story.state)
+    assert has_runnable_work(story.state)
 
 
 @pytest.mark.requirement("child.heal")

@@ -30,8 +30,9 @@ from netclaw.core.session.job_effects import (
 )
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted, JobState
 from netclaw.core.session.jobs import may_control
-from netclaw.core.session.open_work import holds_session, is_start_due, next_up
+from netclaw.core.session.open_work import holds_session, next_up
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.runnable import has_runnable_work
 from netclaw.testing.matchers import like
 from netclaw.testing.people import ALICE, BOB
 from netclaw.testing.story import Story
@@ -139,7 +140,7 @@ def test_an_end_aborts_a_passivation() -> None:
     assert story.when(job_ends()).events == (like(JobEnded),)
     assert phase_of(story) is Phase.PASSIVATING, "a drain goes on"
     story.fire(TimerKind.PASSIVATION_GRACE)
-    assert is_start_due(story.state)
+    assert has_runnable_work(story.state)
     story.crash()
     assert story.start().events == (like(TurnStarted, input_ids=()), like(JobReported))
 
@@ -197,7 +198,7 @@ def test_a_live_job_keeps_the_session_up(state: JobState) -> None:
     assert story.runtime.idle_token == ""
     story.when(Passivate(reason="room"))
     assert phase_of(story) is Phase.READY
-    assert not is_start_due(story.state), "it dies with the process"
+    assert not has_runnable_work(story.state), "it dies with the process"
     story.when(job_ends())
     assert like(StartTimer, timer=TimerKind.IDLE) in story.answer().effects
     assert not holds_session(story.state)
@@ -214,7 +215,7 @@ def test_whatever_ends_the_process_kills_its_jobs(then: AfterDrain) -> None:
         KillJob(job_id=JobId("j2")),
         ExitProcess(reason="drain"),
     )
-    assert not is_start_due(story.state), "no turn is started for them"
+    assert not has_runnable_work(story.state), "no turn is started for them"
 
 
 @pytest.mark.requirement("job.reaped")
