@@ -22,4 +22,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         _ISSUE,
         "The checker of the soak reads the database by itself and shares no code with netclaw.",
     ),
+    Requirement(
+        "soak.replay",
+        _ISSUE,
+        "The newest snapshot and the events after it give the state that the whole journal gives.",
+    ),
 )

@@ -61,7 +61,7 @@ def _check_session(
     acks = [ack for ack in evidence.acks if ack.session == session.key]
     for words in (
         *check_projections(session, walked),
-        *check_outbox(session, walked),
+        *check_outbox(session, walked, evidence.posted),
         *check_acks(acks, walked),
         *check_effects(session, walked, evidence.effects_file),
         *check_requests(session, evidence),

@@ -47,6 +47,15 @@ class Asked:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """A reply that an adapter took from the outbox and posted, whether it could say so or not."""
+
+    row_id: int
+    address: str
+    text: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Evidence:
     """Everything that was noted during a soak."""
@@ -59,6 +68,7 @@ class Evidence:
     seen: dict[str, list[Seen]] = field(default_factory=lambda: defaultdict(list))
     """By session, in the order of arrival."""
     asked: list[Asked] = field(default_factory=list)
+    posted: list[Posted] = field(default_factory=list)
     cut_markers: list[str] = field(default_factory=list)
     """Texts that only replies cut at the output limit held."""
     complaints: list[str] = field(default_factory=list)
@@ -75,5 +85,6 @@ class Evidence:
         raw: dict[str, Any] = json.loads((folder / FILE_NAME).read_text())
         raw["acks"] = [Ack(**item) for item in raw["acks"]]
         raw["asked"] = [Asked(**item) for item in raw["asked"]]
+        raw["posted"] = [Posted(**item) for item in raw["posted"]]
         raw["seen"] = {key: [Seen(**item) for item in seen] for key, seen in raw["seen"].items()}
         return cls(**raw)

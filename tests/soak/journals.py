@@ -168,6 +168,7 @@ class Home:
         ]
         self.sources = {"m1": ("i1", 2), "m2": ("i2", 7), "m3": ("i3", 8)}
         self.replies = [("t1", "C1", "done")]
+        self.reply_state = "waiting"
         self.snapshot: tuple[int, Json] = (19, {"head": 19})
         self.effects = ["tag1", "tag2", "tag3"]
         self.log = "a log\n"
@@ -207,7 +208,8 @@ class Home:
         )
         for number, (turn, address, text) in enumerate(self.replies, 1):
             database.execute(
-                "INSERT INTO outbox VALUES (?, 1, ?, 'slack', ?, ?)", (number, turn, address, text)
+                "INSERT INTO outbox VALUES (?, 1, ?, ?, 'slack', ?, ?)",
+                (number, self.reply_state, turn, address, text),
             )
         database.execute(
             "INSERT INTO snapshots VALUES (1, ?, ?)",
@@ -221,7 +223,7 @@ CREATE TABLE sessions (id, key, storage_root, head, turns_recorded, turns_failed
 CREATE TABLE journal (id INTEGER PRIMARY KEY, session, seq, at, type, incarnation, payload);
 CREATE TABLE inputs (session, input_id, seq, source_message_id, turn, outcome);
 CREATE TABLE source_messages (session, source_message_id, input_id, seq);
-CREATE TABLE outbox (id, session, turn, channel, address, text);
+CREATE TABLE outbox (id, session, state, turn, channel, address, text);
 CREATE TABLE outbox_inputs (session, input_id, reply);
 CREATE TABLE snapshots (session, seq, payload);
 """

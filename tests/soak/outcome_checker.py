@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from tests.soak.evidence import Ack, Evidence
+from tests.soak.evidence import Ack, Evidence, Posted
 from tests.soak.journal_checker import Walk
 from tests.soak.stored import Row, StoredSession
 
@@ -57,11 +57,15 @@ def _check_catalog(session: StoredSession, walk: Walk) -> Iterator[str]:
         yield f"catalog incarnation is behind {last.incarnation}"
 
 
-def check_outbox(session: StoredSession, walk: Walk) -> Iterator[str]:
+def check_outbox(session: StoredSession, walk: Walk, delivered: list[Posted]) -> Iterator[str]:
     """Each end of a turn with something to say has one reply for each place of its inputs."""
+    yield from _check_posts(session, delivered)
+    # What was delivered is kept in the outbox no longer; the adapter knows what it posted.
+    texts_of = {post.row_id: post.text for post in delivered}
     posted: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for reply in session.replies:
-        posted[reply.turn, reply.channel, reply.address].append(reply.text)
+        text = texts_of.get(reply.row_id, reply.text)
+        posted[reply.turn, reply.channel, reply.address].append(text)
     for turn_id, turn in walk.turns.items():
         if turn.end is None:
             continue
@@ -79,6 +83,22 @@ def check_outbox(session: StoredSession, walk: Walk) -> Iterator[str]:
     for (turn_id, channel, address), texts in posted.items():
         if len(texts) > _stop_notices(session, turn_id):
             yield f"turn {turn_id}: {len(texts)} replies too many for {channel} {address}"
+
+
+def _check_posts(session: StoredSession, delivered: list[Posted]) -> Iterator[str]:
+    """Replies leave in their order, and none is closed that was never posted."""
+    mine = {reply.row_id: reply for reply in session.replies}
+    newest: dict[str, int] = {}
+    for post in delivered:
+        if post.row_id not in mine:
+            continue
+        if post.row_id < newest.get(post.address, 0):
+            yield f"reply {post.row_id} to {post.address} left after {newest[post.address]}"
+        newest[post.address] = max(post.row_id, newest.get(post.address, 0))
+    known = {post.row_id for post in delivered}
+    for reply in mine.values():
+        if reply.state == "delivered" and reply.row_id not in known:
+            yield f"reply {reply.row_id} is closed and was never posted"
 
 
 def _says_something(end: Row) -> bool:

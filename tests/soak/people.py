@@ -2,7 +2,7 @@
 
 Each session has one talker, who writes under many names, and one recorder, whose long
 subscription notes what the checker needs. Guests come with other filters, read slowly and leave
-without a word.
+without a word. An adapter posts what the outbox holds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from random import Random
 from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
 from tests.process.peer import EVERYTHING, WAIT_S
 from tests.process.world import World
-from tests.soak.evidence import Ack, Evidence, Seen
+from tests.soak.evidence import Ack, Evidence, Posted, Seen
 from tests.soak.link import CutOffError, RefusedError, again, ask
 from tests.soak.scripts import Scripts
 
@@ -195,6 +195,48 @@ class Recorder:
                         phase=output.phase,
                     )
                 )
+
+
+class Adapter:
+    """Posts replies as a channel's adapter would, and dies now and then before it can say so."""
+
+    def __init__(self, world: World, evidence: Evidence, *, seed: int) -> None:
+        self._world = world
+        self._evidence = evidence
+        self._random = Random(f"{seed}/adapter")
+        self._starts = 0
+
+    async def run(self) -> None:
+        """Post until cancelled."""
+        while True:
+            await self._world.is_up.wait()
+            try:
+                await self.post_some()
+            except (CutOffError, RefusedError):
+                await again(self._world)
+            await asyncio.sleep(0.3)
+
+    async def post_some(self) -> int:
+        """Claim what is due, post it, say so; returns how many replies there were."""
+        peer, start = self._world.peer, f"start-{self._starts}"
+        items = await ask(lambda: peer.claim("slack", start))
+        for item in items:
+            post = Posted(row_id=item.row_id, address=item.address, text=item.text)
+            self._evidence.posted.append(post)
+            if self._random.random() < 0.1:
+                self._starts += 1
+                break
+            await self._confirm(item.row_id, start, is_delivered=self._random.random() < 0.9)
+        return len(items)
+
+    async def _confirm(self, row_id: int, start: str, *, is_delivered: bool) -> None:
+        request = gateway_pb2.ConfirmOutboxRequest(row_id=row_id, adapter_start=start)
+        if is_delivered:
+            request.external_id = f"external-{row_id}"
+        else:
+            request.failure, request.retry_after_ms = "the channel refused it", 50
+        peer = self._world.peer
+        await ask(lambda: peer.gateway.ConfirmOutbox(request, metadata=peer.metadata))
 
 
 class Guests:

@@ -22,7 +22,7 @@ from tests.process.checks import processes_with
 from tests.process.world import World
 from tests.soak.check import Verdict, check_home
 from tests.soak.evidence import Evidence
-from tests.soak.people import Guests, Recorder, Talker
+from tests.soak.people import Adapter, Guests, Recorder, Talker
 from tests.soak.providers import Provider
 from tests.soak.replay_check import check_replays
 from tests.soak.trouble import Trouble, edit_number
@@ -48,6 +48,7 @@ class Report:
     model: Counter[str] = field(default_factory=Counter)
     guests: int = 0
     phases_seen: int = 0
+    posted: int = 0
     seconds: float = 0.0
 
     def lines(self) -> list[str]:
@@ -65,8 +66,8 @@ class Report:
             for name, counts in named.items()
         ]
         first = (
-            f"{self.sessions} sessions, {self.inputs} inputs, {self.guests} guests,"
-            f" {self.phases_seen} phases seen, {self.seconds:.0f} s"
+            f"{self.sessions} sessions, {self.inputs} inputs, {self.posted} replies posted,"
+            f" {self.guests} guests, {self.phases_seen} phases seen, {self.seconds:.0f} s"
         )
         return [first, *shown]
 
@@ -151,6 +152,8 @@ class Soak:
             for name in self._names
         ]
         watching += [asyncio.create_task(guests.run()) for _ in range(GUESTS)]
+        adapter = Adapter(world, self.evidence, seed=self._seed)
+        watching.append(asyncio.create_task(adapter.run()))
         try:
             async with asyncio.TaskGroup() as group:
                 for talker in talkers:
@@ -164,6 +167,9 @@ class Soak:
             for task in watching:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
+        async with asyncio.timeout(SETTLE_S):
+            while (await world.peer.status()).outbox_waiting:
+                await adapter.post_some()
         self._count(trouble, guests, talkers)
         assert await world.stop() == 0, f"the daemon stopped badly: {world.log[-2000:]}"
         await trouble.until_no_tool()
@@ -196,6 +202,7 @@ class Soak:
         report.model = self._main.counts + Counter(
             {f"fallback {what}": count for what, count in self._second.counts.items()}
         )
+        report.posted = len(self.evidence.posted)
         report.phases_seen = sum(
             bool(seen.phase) for notes in self.evidence.seen.values() for seen in notes
         )

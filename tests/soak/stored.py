@@ -41,6 +41,8 @@ class LedgerRow:
 class Reply:
     """A whole reply for a channel and the inputs it answers."""
 
+    row_id: int
+    state: str
     turn: str
     channel: str
     address: str
@@ -120,6 +122,8 @@ def _replies(database: sqlite3.Connection, session: int) -> Iterator[Reply]:
             (session, item["id"]),
         )
         yield Reply(
+            row_id=item["id"],
+            state=item["state"],
             turn=item["turn"],
             channel=item["channel"],
             address=item["address"],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak.check import check_home
-from tests.soak.evidence import Ack, Asked, Evidence, Seen
+from tests.soak.evidence import Ack, Asked, Evidence, Posted, Seen
 from tests.soak.journals import AT_MS, SESSION, Event, Home, admitted, result, started
 
 CHECKER = "tests.soak.check"
@@ -139,6 +139,12 @@ def test_a_history_that_keeps_every_promise_is_accepted(home: Home) -> None:
 
 
 @pytest.mark.requirement("soak.checker")
+def test_a_reply_that_was_delivered_is_known_by_its_adapter(home: Home) -> None:
+    _deliver("done")(home)
+    assert problems(home) == []
+
+
+@pytest.mark.requirement("soak.checker")
 @pytest.mark.parametrize(
     ("breaking", "words"), [case[1:] for case in JOURNALS], ids=[case[0] for case in JOURNALS]
 )
@@ -200,6 +206,25 @@ def _post_cut_reply(home: Home) -> None:
     home.snapshot = (19, {"head": 19, "history": ["cut-0123"]})
 
 
+def _deliver(text: str) -> Breaking:
+    """The reply has left; only the adapter knows its text any more."""
+
+    def breaking(home: Home) -> None:
+        home.reply_state = "delivered"
+        home.replies = [("t1", "C1", "")]
+        home.evidence.posted = [Posted(row_id=1, address="C1", text=text)]
+
+    return breaking
+
+
+def _post_in_disorder(home: Home) -> None:
+    home.replies = [("t1", "C1", "done"), ("t2", "C1", "x")]
+    home.evidence.posted = [
+        Posted(row_id=2, address="C1", text="x"),
+        Posted(row_id=1, address="C1", text="done"),
+    ]
+
+
 def _see(*seen: Seen) -> Breaking:
     def breaking(home: Home) -> None:
         home.evidence.seen = {SESSION: list(seen)}
@@ -235,6 +260,9 @@ REST: list[tuple[str, Breaking, str]] = [
     ("no reply", _set("replies", []), "0 replies for slack C1"),
     ("two replies", _set("replies", [("t1", "C1", "done")] * 2), "2 replies for slack C1"),
     ("another reply", _set("replies", [("t1", "C1", "other")]), "is not its answer"),
+    ("posted another text", _deliver("other"), "is not its answer"),
+    ("closed without a post", _set("reply_state", "delivered"), "closed and was never posted"),
+    ("posted in disorder", _post_in_disorder, "reply 1 to C1 left after 2"),
     ("a reply to nobody", _set("replies", [("t1", "C1", "done"), ("t2", "C9", "x")]), "too many"),
     ("ledger without input", lambda home: home.ledger.pop(), "input i3: ledger nothing"),
     ("ledger of another turn", lambda home: home.ledger.__setitem__(
