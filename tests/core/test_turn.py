@@ -47,6 +47,7 @@ from netclaw.core.tool_call import OutcomeCategory
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, OPERATOR, OTHER_THREAD, THREAD, authority
 from netclaw.testing.story import SHELL, USAGE, Story
+from tests.core.shown import queue
 
 
 @pytest.mark.requirement("core.turn-start")
@@ -70,7 +71,7 @@ def test_while_a_turn_is_open_an_input_is_buffered_and_runs_next() -> None:
     story.start()
     story.admit("one")
     waiting = story.admit("two")
-    assert (waiting.events, waiting.effects, waiting.early) == ((), (), ())
+    assert (waiting.events, waiting.effects, waiting.early) == ((), (queue(1),), ())
     decision = story.answer("first")
     assert decision.events == (
         like(TurnRecorded, input_ids=("i1",)),

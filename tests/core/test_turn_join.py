@@ -24,6 +24,7 @@ from netclaw.core.session.turn_join import joiners, preemptor
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
 from netclaw.testing.story import Story
+from tests.core.shown import queue
 
 
 def in_batch(by: Authority) -> Story:
@@ -41,7 +42,7 @@ def test_the_same_person_joins_at_the_next_batch_boundary() -> None:
     assert story.admit("also", by=ALICE).events == ()
     decision = story.finish_tools()
     assert decision.events == (like(ToolResultRecorded), like(InputJoined, input_ids=("i2",)))
-    assert decision.effects == (like(CallModel, round=1),)
+    assert decision.effects == (queue(0), like(CallModel, round=1))
     assert story.messages[-1] == like(UserMessage, text="also")
     assert story.answer().events == (like(TurnRecorded, input_ids=("i1", "i2")),)
 
@@ -175,7 +176,7 @@ def test_whoever_may_not_join_holds_the_boundary_up_by_nothing() -> None:
     story = in_batch(ALICE)
     decision = boundary_with(story, BOB)
     assert decision.events == ()
-    assert decision.effects == (like(CallModel, token=story.model_token, round=1),)
+    assert decision.effects == (queue(1), like(CallModel, token=story.model_token, round=1))
 
 
 @pytest.mark.requirement("core.boundary-second-look")
@@ -190,7 +191,8 @@ def test_a_resumed_turn_without_a_batch_has_no_boundary_to_join_at() -> None:
     decision, again = settle(decision, before, is_interleaved=True)
     story.runtime = decision.runtime
     assert again is not None
-    assert story.when(again).effects == (like(CallModel, token=story.model_token, round=0),)
+    shown, called = story.when(again).effects
+    assert (shown, called) == (queue(1), like(CallModel, token=story.model_token, round=0))
     assert [item.admitted.input_id for item in story.state.buffered] == ["i2"]
 
 

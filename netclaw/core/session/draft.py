@@ -30,6 +30,9 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings
 
+_BUSY = (Phase.PROCESSING, Phase.COMPACTING)
+"""Phases in which inputs wait; elsewhere a change of their number comes with a change of phase."""
+
 
 class Draft:
     """Collects the events, outputs and effects of one decision.
@@ -138,14 +141,15 @@ class Draft:
     def _phase_effects(self) -> tuple[Effect, ...]:
         """Only real work touches the idle timer: a change of phase, or of what stopped it."""
         before, after = self._path[0], self._path[-1]
+        waiting = len(self.state.buffered)
+        shown = Emit(output=ProcessingOutput(phase=after, buffered_inputs=waiting))
+        is_news = waiting != self.runtime.shown_waiting and after in _BUSY
+        self.runtime = replace(self.runtime, shown_waiting=waiting)
         if before is after:
             is_let_go = after is Phase.READY and not self.runtime.idle_token
-            return self._idle_timer() if is_let_go else ()
+            return (*([shown] if is_news else []), *(self._idle_timer() if is_let_go else ()))
         walked = " -> ".join(phase.value for phase in self._path)
-        effects: list[Effect] = [
-            Log(level="debug", text=f"phase {walked}"),
-            Emit(output=ProcessingOutput(phase=after, buffered_inputs=len(self.state.buffered))),
-        ]
+        effects: list[Effect] = [Log(level="debug", text=f"phase {walked}"), shown]
         if after is Phase.READY:
             effects.extend(self._idle_timer())
         elif before is Phase.READY:

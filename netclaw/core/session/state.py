@@ -169,6 +169,8 @@ class Runtime:
     """`turns` when this process asked for a title last, whatever became of it."""
     distillation_token: DispatchToken | None = None
     """The distillation that runs while the session winds down."""
+    shown_waiting: int = 0
+    """How many waiting inputs subscribers were told of last."""
     idle_token: str = ""
     grace_token: str = ""
     drain_token: str = ""

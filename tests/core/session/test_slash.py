@@ -30,6 +30,7 @@ from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, THREAD, WEBHOOK
 from netclaw.testing.story import Story
+from tests.core.shown import queue
 
 MODEL = ModelSettings(
     provider="p",
@@ -308,7 +309,7 @@ def test_stop_ends_a_model_call_at_once() -> None:
 def test_stop_of_a_stranger_or_a_machine_leaves_another_persons_turn_alone(by: Authority) -> None:
     story = working(ALICE)
     decision = story.admit("/stop", by=by)
-    assert (decision.events, decision.effects) == ((), ())
+    assert (decision.events, decision.effects) == ((), (queue(1),))
 
 
 @pytest.mark.requirement("context.slash-stop")
@@ -319,7 +320,7 @@ def test_stop_means_no_turn_that_began_after_it() -> None:
     story.clock.advance(5)
     story.finish_tools()
     assert story.state.turn == like(type(story.state.turn), input_ids=("i2",))
-    assert story.admit("also", by=BOB).effects == ()
+    assert story.admit("also", by=BOB).effects == (queue(2),)
     assert story.state.turn is not None
 
 
