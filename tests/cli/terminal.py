@@ -64,8 +64,9 @@ class Terminal:
         """Read until a text was shown after the last one that was expected."""
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.shown:
-            assert time.monotonic() < deadline, f"{text!r} never came; shown: {self.shown[-2000:]!r}"
-            assert self._read(), f"ended before {text!r}; shown: {self.shown[-2000:]!r}"
+            shown = self.shown[-2000:]
+            assert time.monotonic() < deadline, f"{text!r} never came; shown: {shown!r}"
+            assert self._read(), f"ended before {text!r}; shown: {shown!r}"
         self.shown = self.shown.partition(text)[2]
 
     def ended(self) -> int:

@@ -13,6 +13,7 @@ from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
 from netclaw.cli.chat.gauge import Gauge
 from netclaw.cli.words import count, first_lines, shorten, took
+from netclaw.core.session.slash import COMMANDS, CommandName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,8 +133,9 @@ class Screen:
         self.write(self.dim(line) + "\n")
 
     def help(self) -> None:
-        """What can be typed and pressed here."""
-        for line in HELP:
+        """What can be typed and pressed here, and what the session answers by itself."""
+        commands = [spec for name, spec in COMMANDS.items() if name is not CommandName.HELP]
+        for line in (*HELP, *(f"{spec.usage:<11} {spec.summary}" for spec in commands)):
             self.write(self.dim(line))
 
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
