@@ -77,6 +77,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What a notes or title call cost is in its event, and in no turn's usage or threshold.",
     ),
     Requirement(
+        "fakes.titles",
+        "ADR 0028",
+        "The fake model knows a call for a title by its system prompt and keeps it out of scripts.",
+    ),
+    Requirement(
         "sidecars.distil",
         "S0 Lifecycle",
         "A session that winds down idle is offered to memory for the grace period of 5 seconds.",
