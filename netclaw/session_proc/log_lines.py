@@ -15,6 +15,11 @@ from functools import singledispatchmethod
 from netclaw.core.ids import InputId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.redaction import LOGGED_STRING_MAX, redact_arguments
+from netclaw.core.session.consent_events import (
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
 from netclaw.core.session.events import (
     Compacted,
     CrashRecorded,
@@ -130,6 +135,22 @@ class LogLines:
             f"Turn {event.turn_id} failed: {event.category.value}, reference"
             f" {event.reference or '-'}, {self.quote(event.note)}"
         )
+
+    @_lines.register
+    def _(self, event: ConsentRequested, _after: SessionState) -> Iterator[str]:
+        request = event.request
+        yield f"Consent asked: {request.call_id} {request.tool} {self.quote(request.display)}"
+
+    @_lines.register
+    def _(self, event: ConsentAnswered, _after: SessionState) -> Iterator[str]:
+        yield (
+            f"Consent answered: {event.call_id} {event.effect.value} ({self.quote(event.option)})"
+            f" by {self.quote(event.answerer)}"
+        )
+
+    @_lines.register
+    def _(self, event: ConsentWithdrawn, _after: SessionState) -> Iterator[str]:
+        yield f"Consent withdrawn: {event.call_id} {event.reason.value}"
 
     @_lines.register
     def _(self, event: CrashRecorded, _after: SessionState) -> Iterator[str]:

@@ -14,6 +14,13 @@ from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.redaction import shown_arguments
 from netclaw.core.session import events as ev
 from netclaw.core.session import outputs as out
+from netclaw.core.session.consent import prompt_of
+from netclaw.core.session.consent_answers import ENDS
+from netclaw.core.session.consent_events import (
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
 from netclaw.core.session.events import Recorded
 from netclaw.core.session.outputs import Output
 from netclaw.wire.v1 import common_pb2 as pb
@@ -52,6 +59,8 @@ class Replay:
                 return self._recorded(event)
             case ev.TurnFailed() as event:
                 return _failed(event)
+            case ConsentRequested() | ConsentAnswered() | ConsentWithdrawn() as event:
+                return (_consent(event),)
             case ev.TitleSet(title=title):
                 return (out.TitleOutput(title=title),)
             case ev.Compacted() as event:
@@ -134,6 +143,22 @@ class Replay:
             context_window=self._context_window,
             context_tokens=context_tokens,
         )
+
+
+def _consent(event: ConsentRequested | ConsentAnswered | ConsentWithdrawn) -> Output:
+    """A prompt, or its end: a reader who comes late sees both and knows which are open."""
+    if isinstance(event, ConsentRequested):
+        return prompt_of(event)
+    end, answerer = out.ConsentEnd.WITHDRAWN, ""
+    if isinstance(event, ConsentAnswered):
+        end, answerer = ENDS[event.effect], event.answerer
+    return out.ConsentUpdateOutput(
+        turn_id=event.turn_id,
+        call_id=event.call_id,
+        end=end,
+        answerer=answerer,
+        run_id=event.run_id,
+    )
 
 
 def _failed(event: ev.TurnFailed) -> tuple[Output, ...]:

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.redaction import Redactor
+from netclaw.core.session.commands import StopTurn
 from netclaw.session_proc.log_lines import LogLines, stamp
 from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
+from netclaw.testing.people import ALICE
+from netclaw.testing.story import Story
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 
@@ -137,6 +140,26 @@ def test_our_own_warnings_are_logged_redacted(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"\S+Z Warning: it broke: \[redacted\] and \[redacted\]\n", path.read_text()
     )
+
+
+@pytest.mark.requirement("session_proc.log")
+def test_what_people_were_asked_and_said_is_in_the_log() -> None:
+    story = Story()
+    story.start()
+    story.admit(by=ALICE)
+    story.ask_consent(2)
+    first, second = story.call_id(0), story.call_id(1)
+    story.choose("refuse", by=ALICE, call=first)
+    story.when(StopTurn(actor="U1"))
+    lines = LogLines(Redactor().redact)
+    text = "".join(lines.render(row, story.state) for row in story.journal)
+    told = [line.partition(" ")[2] for line in text.splitlines() if " Consent " in line]
+    assert told == [
+        f'Consent asked: {first} shell_execute "ls"',
+        f'Consent asked: {second} shell_execute "ls"',
+        f'Consent answered: {first} refuse ("refuse") by "U1"',
+        f"Consent withdrawn: {second} turn-stopped",
+    ]
 
 
 def test_lines_are_one_line_each() -> None:

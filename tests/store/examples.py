@@ -246,12 +246,19 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         notes_usage=USAGE,
         notes_model="m",
     ),
-    events.DrainStopped(turn_id=TURN, point="batch", is_restart=True, is_person_told=True),
+    events.DrainStopped(
+        turn_id=TURN, point="batch", is_restart=True, is_person_told=True, deadline_at=600_001
+    ),
     events.Resumed(turn_id=TURN),
     events.Passivated(snapshot_seq=41),
     consent_events.ConsentRequested(turn_id=TURN, request=REQUEST, run_id=RUN),
     consent_events.ConsentAnswered(
-        turn_id=TURN, call_id=CALL, option="once", answerer="U1", run_id=RUN
+        turn_id=TURN,
+        call_id=CALL,
+        option="once",
+        answerer="U1",
+        run_id=RUN,
+        effect=ConsentEffect.APPROVE,
     ),
     consent_events.ConsentWithdrawn(
         turn_id=TURN, call_id=CALL, reason=Withdrawal.SUPERSEDED, run_id=RUN

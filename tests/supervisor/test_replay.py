@@ -8,13 +8,17 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import events as ev
+from netclaw.core.session.commands import StopTurn
 from netclaw.core.session.events import Recorded, SessionEvent
+from netclaw.core.session.outputs import ConsentRequestOutput, ConsentUpdateOutput
 from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
 from netclaw.testing.people import ALICE
+from netclaw.testing.story import Story
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.replay import Replay, number_outputs
 from netclaw.wire.v1.common_pb2 import Output
 
+PROMPTS = ConsentRequestOutput | ConsentUpdateOutput
 TURN = TurnId("t1")
 CALL = ToolCall(call_id=CallId("c1"), provider_call_id="p1", name="file_read", arguments="secret")
 STORY: tuple[SessionEvent, ...] = (
@@ -137,3 +141,19 @@ def test_two_results_of_one_commit_are_numbered_apart_and_notices_not_at_all() -
     outputs = [Output(type="tool_result"), Output(type="tool_result"), Output(type="notice")]
     number_outputs(outputs, ((4, "ToolResultRecorded"), (5, "ToolResultRecorded"), (6, "TitleSet")))
     assert [output.seq for output in outputs] == [4, 5, 0]
+
+
+@pytest.mark.requirement("consent.replayed")
+def test_prompts_come_again_with_their_ends_as_they_were_released() -> None:
+    story = Story()
+    story.start()
+    story.admit(by=ALICE)
+    released = list(story.ask_consent(3).outputs)
+    released += story.choose("once", by=ALICE, call=story.call_id(0)).outputs
+    released += story.choose("refuse", by=ALICE, call=story.call_id(1)).outputs
+    released += story.when(StopTurn(actor="U1")).outputs
+    prompts = [item for item in released if isinstance(item, PROMPTS)]
+    assert len(prompts) == 6
+    replay = Replay()
+    again = [output for row in story.journal for output in replay.feed(row)]
+    assert [item for item in again if isinstance(item, PROMPTS)] == prompts

@@ -160,20 +160,23 @@ def record_request(
     draft: Draft, turn_id: TurnId, request: ConsentRequest, *, run_id: RunId | None = None
 ) -> None:
     """Make a request durable and prompt for it; `run_id` names the child run that asks."""
-    draft.record(ConsentRequested(turn_id=turn_id, request=request, run_id=run_id))
-    requester = request.requester
-    is_theirs = requester.principal.is_person
-    draft.say(
-        ConsentRequestOutput(
-            turn_id=turn_id,
-            call_id=request.call_id,
-            tool=request.tool,
-            display=request.display,
-            candidates=request.candidates,
-            options=request.options,
-            sender_id=(requester.sender_id or "") if is_theirs else "",
-            run_id=run_id,
-        )
+    event = ConsentRequested(turn_id=turn_id, request=request, run_id=run_id)
+    draft.record(event)
+    draft.say(prompt_of(event))
+
+
+def prompt_of(event: ConsentRequested) -> ConsentRequestOutput:
+    """What people are shown of a request; it names nobody whom anybody may stand in for."""
+    request, requester = event.request, event.request.requester
+    return ConsentRequestOutput(
+        turn_id=event.turn_id,
+        call_id=request.call_id,
+        tool=request.tool,
+        display=request.display,
+        candidates=request.candidates,
+        options=request.options,
+        sender_id=(requester.sender_id or "") if requester.principal.is_person else "",
+        run_id=event.run_id,
     )
 
 

@@ -28,7 +28,8 @@ from netclaw.core.session.outputs import ConsentEnd, ConsentUpdateOutput, Notice
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.rulings import Outcome
 
-_ENDS = {ConsentEffect.APPROVE: ConsentEnd.APPROVED, ConsentEffect.REFUSE: ConsentEnd.REFUSED}
+ENDS = {ConsentEffect.APPROVE: ConsentEnd.APPROVED, ConsentEffect.REFUSE: ConsentEnd.REFUSED}
+"""How a prompt ends by an option of this effect."""
 
 
 def go_on(draft: Draft) -> None:
@@ -169,13 +170,14 @@ def _record_answer(
             option=answer.option,
             answerer=answer.answerer,
             run_id=run_id,
+            effect=effect,
         )
     )
     draft.say(
         ConsentUpdateOutput(
             turn_id=turn_id,
             call_id=answer.call_id,
-            end=_ENDS[effect],
+            end=ENDS[effect],
             answerer=answer.answerer,
             run_id=run_id,
         )

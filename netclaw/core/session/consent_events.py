@@ -91,6 +91,8 @@ class ConsentAnswered:
     option: str
     answerer: str
     run_id: RunId | None = None
+    effect: ConsentEffect = ConsentEffect.REFUSE
+    """What the option does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,5 +20,6 @@ def has_runnable_work(state: SessionState) -> bool:
 
 
 def waits_for_people(state: SessionState) -> bool:
-    """Whether the open turn, and all that waits behind it, goes on only if somebody acts."""
-    return state.turn is not None and not has_runnable_work(state)
+    """Whether the open turn or runs, and all that waits behind them, need somebody to act first."""
+    is_open = state.turn is not None or any(not run.is_closed for run in state.children)
+    return is_open and not has_runnable_work(state)
