@@ -77,7 +77,8 @@ def bury(scope: WriteScope, session_id: SessionId) -> str:
     grave = f"{GRAVE}{row.id}"
     scope.db.run(
         "UPDATE sessions SET key = ?, is_quarantined = 0, pending_inputs = 0, pending_answers = 0,"
-        " open_turn = NULL, is_start_open = 0, starts_held = 0 WHERE id = ?",
+        " open_runs = 0, untold_jobs = 0, open_turn = NULL, is_start_open = 0, starts_held = 0"
+        " WHERE id = ?",
         (grave, row.id),
     )
     scope.db.run("DELETE FROM bindings WHERE session = ?", (row.id,))

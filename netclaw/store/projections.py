@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
+from netclaw.core.session.child_events import ChildAccepted, ChildResultDelivered
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -27,6 +28,7 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
+from netclaw.core.session.job_events import JobEnded, JobReported
 from netclaw.store.connection import Value
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
@@ -165,6 +167,28 @@ def _answer_dismissed(scope: WriteScope, row: SessionRow, seq: int, event: Answe
         _forget_answers(scope, row, (event.call_id,))
 
 
+def _child_accepted(scope: WriteScope, row: SessionRow, seq: int, event: ChildAccepted) -> None:
+    del scope, seq, event
+    row.open_runs += 1
+
+
+def _child_delivered(
+    scope: WriteScope, row: SessionRow, seq: int, event: ChildResultDelivered
+) -> None:
+    del scope, seq, event
+    row.open_runs = max(0, row.open_runs - 1)
+
+
+def _job_ended(scope: WriteScope, row: SessionRow, seq: int, event: JobEnded) -> None:
+    del scope, seq, event
+    row.untold_jobs += 1
+
+
+def _job_reported(scope: WriteScope, row: SessionRow, seq: int, event: JobReported) -> None:
+    del scope, seq, event
+    row.untold_jobs = max(0, row.untold_jobs - 1)
+
+
 def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) -> None:
     gone = set(calls) & set(row.answers)
     if gone:
@@ -188,6 +212,7 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
         [(CLOSED, known.turn, row.id, known.seq) for known in row.pending.values()],
     )
     row.set_pending({})
+    row.open_runs = row.untold_jobs = 0
     _forget_answers(scope, row, row.answers)
 
 
@@ -207,6 +232,10 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (ConsentAnswered, Projection(apply=_request_closed, is_needed=_has_answers)),
         (ConsentWithdrawn, Projection(apply=_request_closed, is_needed=_has_answers)),
         (AnswerDismissed, Projection(apply=_answer_dismissed, is_needed=_has_answers)),
+        (ChildAccepted, Projection(apply=_child_accepted)),
+        (ChildResultDelivered, Projection(apply=_child_delivered)),
+        (JobEnded, Projection(apply=_job_ended)),
+        (JobReported, Projection(apply=_job_reported)),
         (SessionReset, Projection(apply=_session_reset)),
     )
 }

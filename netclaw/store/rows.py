@@ -63,6 +63,10 @@ class SessionRow:
     is_start_open: int
     starts_held: int
     context_tokens: int
+    open_runs: int
+    """Child runs whose result no turn has told of."""
+    untold_jobs: int
+    """Ended background jobs of which no turn has told."""
     pending: Mapping[str, PendingInput] = field(default_factory=dict)
     """Unconsumed inputs by id, in admission order."""
     answers: tuple[str, ...] = ()
@@ -95,7 +99,7 @@ class SessionRow:
 
 
 _ALL_FIELDS = tuple(item.name for item in fields(SessionRow))
-COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("context_tokens") + 1]
+COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("untold_jobs") + 1]
 CHANGING_COLUMNS = COLUMNS[COLUMNS.index("title") :]
 
 # A row is copied for every write, so this is done in one call each.

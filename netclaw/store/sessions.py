@@ -18,15 +18,16 @@ from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.stored_state import stored_state
 
 # What may make a start due (protocol "Runnable work"). A session whose process passivated with
-# nothing to do has none of these. Whether an open turn waits for people alone is in no column: it
-# is looked at in the journal, and only where somebody was asked since the turn began.
+# nothing to do has none of these. Whether all of it waits for people is in no column: the journal
+# is looked at, and only where a run is open or somebody was asked since the open turn began.
 _RUNNABLE = (
-    "SELECT id, key, open_turn IS NOT NULL AND pending_answers = 0 AND EXISTS ("
+    "SELECT id, key, pending_answers = 0 AND (open_runs > 0 OR open_turn IS NOT NULL AND EXISTS ("
     " SELECT 1 FROM journal AS j WHERE j.session = sessions.id AND j.type = 'ConsentRequested'"
     "  AND j.seq > ifnull((SELECT t.seq FROM journal AS t WHERE t.session = sessions.id"
-    "   AND t.type = 'TurnStarted' ORDER BY t.seq DESC LIMIT 1), 0))"
+    "   AND t.type = 'TurnStarted' ORDER BY t.seq DESC LIMIT 1), 0)))"
     " FROM sessions WHERE is_quarantined = 0"
-    " AND (pending_inputs > 0 OR open_turn IS NOT NULL OR pending_answers > 0)"
+    " AND (pending_inputs > 0 OR open_turn IS NOT NULL OR pending_answers > 0"
+    "  OR open_runs > 0 OR untold_jobs > 0)"
 )
 _FIRST_KEY = " "
 """A session id holds no control character: keys below this are of deleted sessions."""

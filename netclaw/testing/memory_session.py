@@ -35,6 +35,8 @@ from netclaw.wire.stored_state import stored_state
 _KNOWN = frozenset(event.__name__ for event in get_args(ev.SessionEvent))
 _SUPERVISOR_ONLY = frozenset(event.__name__ for event in ev.SUPERVISOR_ONLY)
 _MAY_INTERLEAVE = frozenset(event.__name__ for event in ev.MAY_INTERLEAVE)
+_OPEN_RUNS = {"ChildAccepted": 1, "ChildResultDelivered": -1}
+_UNTOLD_JOBS = {"JobEnded": 1, "JobReported": -1}
 _NO_ACTIVITY = frozenset({"CrashRecorded", "DrainStopped", "Passivated"})
 
 
@@ -96,6 +98,8 @@ class MemorySession:
     starts_held: int = 0
     crash_times: tuple[int, ...] = ()
     context_tokens: int = 0
+    open_runs: int = 0
+    untold_jobs: int = 0
     storage_layout: int = LAYOUT
 
     def copy(self) -> MemorySession:
@@ -115,13 +119,14 @@ class MemorySession:
     @property
     def has_work(self) -> bool:
         """Whether a start is due (protocol "Runnable work")."""
-        is_due = bool(self.open_inputs or self.open_turn is not None or self.answers)
+        results = self.open_runs or self.untold_jobs
+        is_due = bool(self.open_inputs or self.open_turn is not None or self.answers or results)
         return is_due and not self.is_quarantined and not self._waits_for_people
 
     @property
     def _waits_for_people(self) -> bool:
-        """Whether the open turn, and all that is behind it, can only go on if somebody acts."""
-        if self.open_turn is None or self.answers:
+        """Whether the open turn or runs, and all behind them, can only go on if somebody acts."""
+        if self.answers or (self.open_turn is None and not self.open_runs):
             return False
         try:
             return waits_for_people(stored_state(self.new.session_id, *self.state()))
@@ -282,6 +287,8 @@ class MemorySession:
                 self.title = _text(content, "title")
             case _:
                 self._project_answers(type_, content)
+        self.open_runs = max(0, self.open_runs + _OPEN_RUNS.get(type_, 0))
+        self.untold_jobs = max(0, self.untold_jobs + _UNTOLD_JOBS.get(type_, 0))
 
     def _project_answers(self, type_: str, content: dict[str, object]) -> None:
         match type_:
@@ -333,6 +340,7 @@ class MemorySession:
         self.context_tokens = 0
         self.open_turn = None
         self.answers = ()
+        self.open_runs = self.untold_jobs = 0
 
 
 def _check_events(request: AppendRequest) -> None:

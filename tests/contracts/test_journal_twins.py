@@ -13,6 +13,7 @@ import pytest
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NetclawError
 from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
+from netclaw.core.session.child_events import ChildResultDelivered
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -31,6 +32,7 @@ from netclaw.core.session.events import (
     TitleSet,
     ToolBatchStarted,
 )
+from netclaw.core.session.job_events import JobReported
 from netclaw.core.settings import SupervisionSettings
 from netclaw.core.supervision import DeathCause
 from netclaw.ports.crashes import CrashReport, GiveUp
@@ -51,6 +53,15 @@ from tests.contracts.journal_world import (
     started,
 )
 from tests.contracts.test_journal_parked import TURN, asking, calling
+from tests.contracts.test_journal_runs import (
+    FIRST,
+    JOB,
+    JOB_ENDED,
+    JOB_STARTED,
+    SECOND,
+    accepted,
+    asked,
+)
 
 STEPS = 250
 SESSIONS = tuple(SessionId(name) for name in ("cli/a", "cli/b", "slack/C1/1"))
@@ -140,6 +151,11 @@ class Story:
                 reason=Dismissal.NOT_OPEN,
             ),
             Compacted(kept_from_seq=1, notes="", tokens_before=1, tokens_after=1, trigger="t"),
+            accepted(self.chance.choice([FIRST, SECOND])),
+            ChildResultDelivered(run_id=FIRST, turn_id=TurnId(turn)),
+            JOB_STARTED,
+            JOB_ENDED,
+            JobReported(job_id=JOB, turn_id=TurnId(turn)),
         ]
         return self.chance.choice(events)
 
@@ -148,6 +164,8 @@ class Story:
         if self.chance.random() < 0.15:
             call = CallId(f"c{self.chance.randrange(2)}")
             return (started(TURN), calling(call), asking(call, ALICE))
+        if self.chance.random() < 0.1:
+            return (accepted(), *asked())
         return [self.event() for _ in range(self.chance.choice([1, 1, 2, 3]))]
 
     def append(self, session_id: SessionId) -> Call:

@@ -174,6 +174,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " not seen yet are started.",
     ),
     Requirement(
+        id="child.start-due",
+        source="protocol, Runnable work",
+        text="A child run that is at work, parked by a drain, answered or not told of makes a start"
+        " of its session due; one that waits for consent, and what the pause holds back, does not.",
+    ),
+    Requirement(
         id="child.exactly-once",
         source="S3 open child run",
         text="Whatever happens, a child run is told of in one turn, and nothing is spawned in the"

@@ -53,6 +53,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " starts no turn for them.",
     ),
     Requirement(
+        id="job.start-due",
+        source="protocol, Runnable work; decision 17",
+        text="An ended job that no turn told of makes a start of its session due, a live or reaped"
+        " one does not.",
+    ),
+    Requirement(
         id="job.pause",
         source="S3 child consent pause",
         text="A job that ends in the child consent pause is told of when the pause is over.",
