@@ -106,4 +106,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 3 item 13",
         "Every file and folder that netclaw makes is a line of the page of the data layout.",
     ),
+    Requirement(
+        "operator.pages-true",
+        "issue 3 item 13",
+        "Every command, setting and limit that a page names is there, and is what the page says.",
+    ),
 )
