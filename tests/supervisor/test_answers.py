@@ -12,9 +12,12 @@ from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import CallId, SessionId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import events as ev
+from netclaw.core.session.consent_events import ConsentRequest, ConsentRequested
 from netclaw.core.tool_call import ToolCall
 from netclaw.ports.journal import Commit
 from netclaw.supervisor.slot import Slot
+from netclaw.testing.people import OPERATOR
+from netclaw.testing.story import NEEDS_CONSENT
 from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
 from netclaw.wire.v1.session_host_pb2 import HostCommand
@@ -43,18 +46,46 @@ async def ask_and_leave(peer: Peer) -> int:
     return int(ExitCode.PASSIVATED)
 
 
+async def park_and_leave(peer: Peer) -> int:
+    """Record a round whose call a person is asked for, then passivate."""
+    await peer.connect()
+    await peer.phase("ready")
+    turn = await peer.start_turn()
+    request = ConsentRequest(
+        call_id=CALL.call_id,
+        tool=CALL.name,
+        display="ls",
+        candidates=("ls",),
+        options=NEEDS_CONSENT.options,
+        requester=OPERATOR.requester,
+    )
+    asked = ev.RoundRecorded(
+        turn_id=turn,
+        round=0,
+        message=AssistantMessage(text="", at=1, calls=(CALL,)),
+        usage=Usage(),
+        model="m",
+    )
+    requested = ConsentRequested(turn_id=turn, request=request)
+    await peer.committed(await peer.append(asked, requested))
+    await peer.phase("ready")
+    await peer.expect("command")
+    return int(ExitCode.PASSIVATED)
+
+
 @pytest.mark.requirement("supervisor.answers")
+@pytest.mark.requirement("consent.passive")
 async def test_a_durable_answer_starts_a_passive_session(world: InProcess) -> None:
-    world.spawner.scripts = [ask_and_leave, stay_ready]
+    world.spawner.scripts = [park_and_leave, stay_ready]
     await world.send("hello", "do it")
     await world.until(is_asked(world))
-    # At rest with its turn open, as one whose call waits for a person alone.
+    # Nobody told it to rest: its turn waits for a person alone, so no start is due.
     slot = world.supervisor.router.slot(SessionId("hello"))
-    slot.is_resting = True
     assert slot.live is not None
     slot.live.command(HostCommand(kind="passivate"))
     await world.until(lambda: slot.keeper is None)
     assert (await world.row("hello")).phase == "passive"
+    assert len(world.spawner.peers) == 1
     answer = ev.AnswerAdmitted(call_id=CALL.call_id, option="once", answerer="U1")
     await world.store.append_own(SessionId("hello"), (encode_event(answer),), at=1)
     await world.until(lambda: len(world.spawner.peers) == 2)
