@@ -38,7 +38,9 @@ _LABELS = {
     "lastActivityAt": "last active",
     "headSeq": "journal position",
     "tokens": "tokens of all turns",
-    "lastInputTokens": "context in use",
+    "context": "context in use",
+    "openApprovals": "calls that wait for a decision",
+    "jobs": "background jobs",
     "openChildRuns": "open sub-agents",
 }
 PAGE = 1000
@@ -162,6 +164,10 @@ def show(app: App, *, session_id: str) -> None:
     if app.is_json:
         app.emit(row)
         return
+    for key in ("contextTokens", "contextWindow", "lastInputTokens"):
+        row.pop(key, None)
+    if detail.last_input_tokens:
+        row["context"] = context_use(detail.last_input_tokens, detail.context_window)
     _print_fields(app, row, 0)
 
 
