@@ -19,6 +19,7 @@ from netclaw.core.authority import (
     SourceKind,
 )
 from netclaw.core.context.token_estimate import RequestSize, TokenMeter
+from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, JobId, RunId, SessionId, TurnId
 from netclaw.core.messages import (
@@ -190,6 +191,7 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         input_ids=(INPUT,),
         authority=AUTHORITY,
         notices=(events.NoticeMark(target=SessionId("cli/abc"), mark=7),),
+        is_aside=True,
     ),
     events.InputJoined(turn_id=TURN, input_ids=(OTHER_INPUT,)),
     events.OutputStarted(turn_id=TURN, round=0),
@@ -332,6 +334,8 @@ STATE = SessionState(
         ),
         has_launched=True,
         has_text_out=True,
+        working=WorkingContext(directory="/w", recent_files=("/w/a",)),
+        is_aside=True,
         joined_since_round=(OTHER_INPUT,),
         guard=GuardState(
             sightings=(
@@ -380,6 +384,7 @@ STATE = SessionState(
     recent_source_ids=("1700000000.2",),
     title="Files",
     working_directory="/w",
+    recent_files=("/w/b", "/w/a"),
     turns=3,
     last_input_tokens=1200,
     meter=TokenMeter(characters_per_token=3.5, static_characters=900),
