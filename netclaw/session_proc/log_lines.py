@@ -39,6 +39,7 @@ from netclaw.core.session.events import (
     WorkingDirectorySet,
 )
 from netclaw.core.session.state import SessionState
+from netclaw.session_proc import run_lines
 
 HASH_CHARS = 12
 """Hex digits of the SHA-256 of a long text."""
@@ -84,8 +85,10 @@ class LogLines:
         return f"<{len(text)} characters, sha256 {digest}>"
 
     @singledispatchmethod
-    def _lines(self, _event: object, _after: SessionState) -> Iterator[str]:
-        yield from ()
+    def _lines(self, event: object, _after: SessionState) -> Iterator[str]:
+        line = run_lines.line_of(event, self.quote)
+        if line:
+            yield line
 
     @_lines.register
     def _(self, event: TurnStarted, after: SessionState) -> Iterator[str]:

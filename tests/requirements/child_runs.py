@@ -180,6 +180,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " of its session due; one that waits for consent, and what the pause holds back, does not.",
     ),
     Requirement(
+        id="child.log",
+        source="S0 Storage on disk",
+        text="The session log tells the life of every child run and background job in plain lines.",
+    ),
+    Requirement(
+        id="child.no-part",
+        source="decision 93",
+        text="A process that has no part for child runs or jobs ends what it is asked to run.",
+    ),
+    Requirement(
         id="child.exactly-once",
         source="S3 open child run",
         text="Whatever happens, a child run is told of in one turn, and nothing is spawned in the"
