@@ -18,7 +18,7 @@ from typing import Self
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])")
 ASKS_FOR_CURSOR = b"\x1b[6n"
-PATIENCE_S = 15.0
+PATIENCE_S = 30.0
 
 
 class Terminal:
