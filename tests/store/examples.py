@@ -18,22 +18,16 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
-from netclaw.core.context.token_estimate import RequestSize, TokenMeter
-from netclaw.core.context.working_context import WorkingContext
+from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, JobId, RunId, SessionId, TurnId
 from netclaw.core.messages import (
     AssistantMessage,
     MediaRef,
-    NoteKind,
-    NoteMessage,
-    ToolMessage,
     Usage,
-    UserMessage,
 )
 from netclaw.core.session import child_events, consent_events, events, job_events
 from netclaw.core.session.child_events import ChildState, ParkKind
-from netclaw.core.session.child_state import ChildRun, RunRequest
 from netclaw.core.session.consent_events import (
     ConsentEffect,
     ConsentOption,
@@ -42,21 +36,6 @@ from netclaw.core.session.consent_events import (
     Withdrawal,
 )
 from netclaw.core.session.job_events import JobState
-from netclaw.core.session.job_state import JobRun
-from netclaw.core.session.loop_guard_state import (
-    BatchEvidence,
-    Cycle,
-    FailureTally,
-    GuardState,
-    Sighting,
-)
-from netclaw.core.session.state import (
-    BufferedInput,
-    CallConsent,
-    CallState,
-    OpenTurn,
-    SessionState,
-)
 from netclaw.core.tool_call import (
     FileActivity,
     FileOperation,
@@ -300,101 +279,11 @@ EXAMPLES: dict[tuple[str, int], events.SessionEvent] = {
 }
 """(type, version) to what the golden file of that version must decode to now."""
 
-_BUFFERED = BufferedInput(seq=3, at=4, admitted=ADMITTED)
-
-STATE = SessionState(
-    session_id=PARENT,
-    kind=events.SessionKind.MAIN,
-    channel=SourceKind.SLACK,
-    audience=Audience.TEAM,
-    life=2,
-    head=40,
-    history=(
-        NoteMessage(text="Notes.", at=1, kind=NoteKind.SUMMARY),
-        UserMessage(input_id=INPUT, text="hello", at=1, sender="Ada", media=(MEDIA,), seq=3),
-        MESSAGE,
-        ToolMessage(call_id=CALL, text="a.txt", at=6, turn_id=TURN),
-        NoteMessage(text="The turn was stopped.", at=7, turn_id=TURN),
-    ),
-    buffered=(_BUFFERED,),
-    in_turn=(_BUFFERED,),
-    turn=OpenTurn(
-        turn_id=TURN,
-        authority=AUTHORITY,
-        input_ids=(INPUT,),
-        started_at=8,
-        rounds=1,
-        batch=(
-            CallState(
-                call=TOOL_CALL,
-                is_launched=True,
-                result=RESULT,
-                consent=CallConsent(request=REQUEST, asked_at=8, answer="once"),
-            ),
-        ),
-        has_launched=True,
-        has_text_out=True,
-        working=WorkingContext(directory="/w", recent_files=("/w/a",)),
-        is_aside=True,
-        joined_since_round=(OTHER_INPUT,),
-        guard=GuardState(
-            sightings=(
-                Sighting(identity="a" * 16, outcome="b" * 16),
-                Sighting(identity="c" * 16, outcome="d" * 16, is_suspect=True, refusals=2),
-            ),
-            recent=(BatchEvidence(key="e" * 16, outcome="f" * 16),),
-            cycles=(Cycle(keys=("0" * 16, "1" * 16), refusals=3),),
-            failures=(FailureTally(category=OutcomeCategory.ACCESS_DENIED, score=4),),
-        ),
-        usage=USAGE,
-        delivers=(RUN,),
-        reports=(JOB,),
-        crashes=1,
-        is_person_told_of_stop=True,
-    ),
-    answers=(ANSWER,),
-    children=(
-        ChildRun(
-            accepted=ACCEPTED,
-            accepted_at=5,
-            state=ChildState.LOST,
-            start=2,
-            is_started=True,
-            park=ParkKind.DRAIN,
-            requests=(
-                RunRequest(request=REQUEST, turn_id=TURN, asked_at=6, answer="once", answerer="U1"),
-            ),
-            is_dispatch_closed=True,
-            ended=ENDED,
-            ended_seq=30,
-            delivered_in=TURN,
-            is_closed=True,
-        ),
-    ),
-    jobs=(
-        JobRun(
-            started=JOB_STARTED,
-            started_at=7,
-            state=JobState.FAILED,
-            exit_code=3,
-            ended_seq=31,
-            reported_in=TURN,
-        ),
-    ),
-    recent_source_ids=("1700000000.2",),
-    title="Files",
-    working_directory="/w",
-    recent_files=("/w/b", "/w/a"),
-    turns=3,
-    last_input_tokens=1200,
-    meter=TokenMeter(characters_per_token=3.5, static_characters=900),
-    last_activity_at=9,
-    is_passivated=True,
-)
-
 
 def write_golden_files() -> None:
     """Write the bytes of the present versions."""
+    from tests.store.example_state import STATE
+
     for event in EXAMPLES.values():
         draft = encode_event(event)
         path = GOLDEN / f"{draft.type}.v{draft.version}.json"

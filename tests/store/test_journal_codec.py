@@ -23,7 +23,8 @@ from netclaw.wire.journal_codec import (
     encode_settings,
     encode_state,
 )
-from tests.store.examples import EXAMPLES, GOLDEN, STATE
+from tests.store.example_state import STATE
+from tests.store.examples import EXAMPLES, GOLDEN
 
 
 def golden(name: str) -> bytes:
