@@ -52,8 +52,10 @@ def consent_answered(
             ),
         )
     found = find_call(state, event.call_id)
-    if found is None or found.consent is None:
+    if state.turn is None or found is None or found.consent is None:
         return state
+    # The turn got on: an earlier stop limits no longer how long it may go on by itself.
+    state = replace(state, turn=replace(state.turn, resume_until=0))
     return _with_consent(state, event.call_id, replace(found.consent, answer=event.option))
 
 

@@ -130,6 +130,21 @@ def test_an_answer_that_was_not_acted_on_is_taken_up() -> None:
     assert story.runtime.rechecking == (story.call_id(),)
 
 
+@pytest.mark.requirement("consent.heal")
+def test_however_late_the_answer_a_turn_that_was_stopped_before_goes_on() -> None:
+    story = asked()
+    story.call_tools()
+    story.finish_tools()
+    story.drain()
+    story.ask_consent()
+    story.crash().start()
+    story.judge(NEEDS_CONSENT)
+    story.clock.advance(86_400)
+    story.crash().start()
+    story.choose("refuse", by=ALICE)
+    assert kinds(story.crash().start().events) == ["Resumed"]
+
+
 @pytest.mark.requirement("consent.crash")
 def test_a_launched_call_is_interrupted_like_any_although_a_person_approved_it() -> None:
     story = parked()
