@@ -8,7 +8,7 @@ follows from a cancel, a drain, a start and an answer is decided in `child_contr
 from __future__ import annotations
 
 from netclaw.core.authority import Audience
-from netclaw.core.ids import SESSION_ID_MAX_BYTES, RunId, SessionId
+from netclaw.core.ids import MINTED_ID_LENGTH, SESSION_ID_MAX_BYTES, RunId, SessionId
 from netclaw.core.session import child_control, consent, open_work
 from netclaw.core.session.child_commands import (
     AcceptChild,
@@ -104,7 +104,7 @@ def _accept(draft: Draft, turn: OpenTurn, command: AcceptChild, key: str) -> Non
 
 def _refusal(draft: Draft, turn: OpenTurn) -> SpawnRefusal | None:
     state, runtime = draft.state, draft.runtime
-    id_bytes = len(_session_id(state, RunId(draft.make_id())).encode())
+    id_bytes = len(_session_id(state, RunId("x" * MINTED_ID_LENGTH)).encode())
     against = {
         SpawnRefusal.CHILD_SESSION: state.kind is SessionKind.CHILD,
         SpawnRefusal.AUDIENCE: turn.authority.requester.audience not in DELEGATING,
