@@ -32,8 +32,11 @@ FORCED = "budget"
 
 OUTCOMES = frozenset({"completed", "stopped", "guard-ended"})
 
-ADMITTED_ELSEWHERE = frozenset({"InputAdmitted", "AnswerAdmitted", "CrashRecorded", "SessionReset"})
-"""What the supervisor may write after a process has ended itself."""
+OF_THE_SUPERVISOR = frozenset(
+    {"InputAdmitted", "AnswerAdmitted", "CrashRecorded", "SessionReset", "TurnFailed"}
+)
+"""What may be written after a process has ended itself: a turn that a drain left open can still
+be given up, by a stop of its session or as poison."""
 
 OF_A_TURN = frozenset(
     {
@@ -132,7 +135,7 @@ def _check_order(state: Walk, rows: list[Row]) -> None:
 
 
 def _check_place(state: Walk, row: Row) -> None:
-    if row.type not in ADMITTED_ELSEWHERE:
+    if row.type not in OF_THE_SUPERVISOR:
         if state.passivated_by == row.incarnation:
             state.complain(row, "its process had passivated")
         state.passivated_by = None
