@@ -130,12 +130,9 @@ def of_job_end(state: SessionState, recorded: Recorded, event: JobReported) -> t
 
 def find_open(state: SessionState, call_id: CallId) -> CallState | None:
     """The call of the open batch that has no result yet."""
-    if state.turn is None:
-        return None
-    for call in state.turn.batch:
-        if call.call.call_id == call_id and call.result is None:
-            return call
-    return None
+    batch = state.turn.batch if state.turn is not None else ()
+    found = (item for item in batch if item.call.call_id == call_id and item.result is None)
+    return next(found, None)
 
 
 def with_result(turn: OpenTurn, result: ToolResult) -> tuple[CallState, ...]:
