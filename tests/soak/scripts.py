@@ -36,6 +36,8 @@ class Scripts:
             (3, self._repeating),
             (4, self._slow_tool),
             (4, self._loud_tool),
+            (3, self._flood),
+            (4, self._file_work),
             (4, self._nothing),
             (4, self._cut_at_limit),
             (5, self._refused),
@@ -78,6 +80,17 @@ class Scripts:
     def _loud_tool(self, name: str) -> str:
         size = self._random.choice((1500, 4000, 60_000))
         return f"{self._shell(f'head -c {size} /dev/zero | base64 -w 0')} [[reply:{name}]]"
+
+    def _flood(self, name: str) -> str:
+        """More results in one round than the window has room for once it is half full."""
+        reads = " ".join([_tool("file_read", path="loud.txt")] * 14)
+        return f"{self._shell('seq 1 3000 > loud.txt')} [[next]] {reads} [[reply:{name}]]"
+
+    def _file_work(self, name: str) -> str:
+        write = _tool("file_write", path=f"{name}.txt", content=name)
+        change = _tool("file_edit", path=f"{name}.txt", old_string=name, new_string="other")
+        declare = _tool("set_working_directory", path=self._random.choice((".", "no/such")))
+        return f"{write} [[next]] {change} {declare} [[reply:{name}]]"
 
     # What a model can do wrong
 
