@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -12,7 +12,7 @@ from netclaw.config.build import build
 from netclaw.config.documents import read_document
 from netclaw.config.home import Home, find_home
 from netclaw.config.jsonc_tree import Json, JsoncError, parse, plain
-from netclaw.config.loaded import LoadedConfig
+from netclaw.config.loaded import LoadedConfig, stamp_of
 from netclaw.config.orphans import drop_orphans, orphan_warning
 from netclaw.config.problems import as_error, find_problems
 from netclaw.config.schema.root import Config
@@ -52,8 +52,9 @@ def load_config(home: Home | None = None, environ: Mapping[str, str] | None = No
     """
     environ = os.environ if environ is None else environ
     home = home or find_home(environ)
+    stamp = stamp_of(home)
     layers = read_layers(home, environ)
-    return build(home, validate(layers), layers.warnings)
+    return replace(build(home, validate(layers), layers.warnings), stamp=stamp)
 
 
 def validate(layers: Layers) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from netclaw.config.home import Home
 from netclaw.config.jsonc_tree import Json
@@ -15,6 +16,22 @@ from netclaw.core.settings import (
     SupervisionSettings,
 )
 from netclaw.ports.model import Credential
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""Inode, size and time of change of each file; None for one that is not there."""
+
+
+def stamp_of(home: Home) -> Stamp:
+    """Tells whether the files were changed since a configuration was loaded from them."""
+    return tuple(_look(path) for path in (home.config_file, home.secrets_file))
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +55,8 @@ class LoadedConfig:
     degraded_reason: str
     warnings: tuple[str, ...] = ()
     """Sentences for the log and doctor: accepted, but not quite right."""
+    stamp: Stamp = ()
+    """What the files looked like right before they were read."""
 
     def _restarting(self) -> dict[str, Json]:
         """What only a restart brings into force: not the live sections, not providers' keys."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from netclaw.config.home import make_private_folder
-from netclaw.config.loaded import LoadedConfig
+from netclaw.config.loaded import LoadedConfig, stamp_of
 from netclaw.config.reload import config_changes
 from netclaw.core.errors import (
     DrainingError,
@@ -199,6 +199,8 @@ class Supervisor:
         self._tasks.start(self._liveness.run(), name="liveness", on_fault=OnFault.STOP_DAEMON)
         self._tasks.start(self._manager.keep_watchdog_quiet(), name="watchdog")
         self._tasks.start(self._watch_configuration(), name="configuration watch")
+        # Its first step comes behind the first step of the watch, which sets the watch up.
+        self._tasks.start(self._catch_up_on_edits(), name="edits during the start")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -244,6 +246,11 @@ class Supervisor:
         """An edit of netclaw.json takes effect by itself (S0 "Recovery and restart")."""
         make_private_folder(self._parts.guard.home.config_dir)  # to see the first file made in it
         async for _ in config_changes(self._parts.guard.home, self._is_watching_over):
+            self.wish(Wish.RELOAD)
+
+    async def _catch_up_on_edits(self) -> None:
+        """See an edit made after the files were read and before the watch stood."""
+        if stamp_of(self._parts.guard.home) != self._config.stamp:
             self.wish(Wish.RELOAD)
 
     async def _end(self, *, is_restart: bool) -> None:

@@ -52,4 +52,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S0 Recovery and restart",
         "A stop of the whole daemon ends within 30 seconds whatever runs, and nothing runs on.",
     ),
+    Requirement(
+        "restart.edit-at-start",
+        "issue 3 item 9",
+        "An edit made while the daemon starts is not missed.",
+    ),
 )

@@ -207,6 +207,32 @@ async def test_live_sections_change_in_place_and_others_restart(world: InProcess
     assert await world.ended() is Wish.RESTART
 
 
+@pytest.mark.requirement("restart.edit-at-start")
+async def test_an_edit_between_reading_and_watching_is_not_missed() -> None:
+    world = InProcess()
+    world.home.config_dir.mkdir(parents=True)
+    world.home.config_file.write_text('{"Session": {"NoProgressTimeoutSeconds": 77}}')
+    edited = load_config(world.home, {})
+    world.next_config = lambda: edited
+    async with world:
+        assert await world.ended() is Wish.RESTART
+
+
+@pytest.mark.requirement("restart.edit-at-start")
+async def test_files_that_are_as_they_were_read_are_not_read_again(world: InProcess) -> None:
+    reads = 0
+
+    def read() -> LoadedConfig:
+        nonlocal reads
+        reads += 1
+        return world.config
+
+    world.next_config = read
+    await world.send("hello", "x")
+    await world.until_phase("hello", "ready")
+    assert reads == 0
+
+
 async def test_without_a_model_the_daemon_runs_degraded_and_says_why(world: InProcess) -> None:
     status = await world.admin.Status(admin_pb2.StatusRequest(), metadata=world.metadata)
     assert status.degraded_reason == world.config.degraded_reason
