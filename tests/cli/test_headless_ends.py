@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -247,18 +246,21 @@ def test_what_others_decide_and_sub_agents_do_is_told(cli: Cli, daemon: Scripted
 def ctrl_c(daemon: ScriptedDaemon) -> Iterator[Callable[[int], None]]:
     """Presses Ctrl-C so often, each time once the daemon has seen what came of the last."""
     threads: list[threading.Thread] = []
+    is_over = threading.Event()
 
     def press(times: int) -> None:
         def run() -> None:
             for wanted in ("GetLedger", "StopTurn")[:times]:
                 while not daemon.requests(wanted):
-                    time.sleep(0.005)
+                    if is_over.wait(0.005):
+                        return
                 os.kill(os.getpid(), signal.SIGINT)
 
         threads.append(threading.Thread(target=run))
         threads[-1].start()
 
     yield press
+    is_over.set()
     for thread in threads:
         thread.join()
 
