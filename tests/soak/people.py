@@ -21,6 +21,9 @@ from tests.soak.scripts import Scripts
 MAX_WAITING = 5
 """Inputs that may wait in one session; a talker then waits too."""
 
+POSTING_EVERY_S = 0.3
+"""An adapter looks into the outbox so often."""
+
 _SENDERS = (
     # weight, sender id, principal, source, whether an answer is posted to a channel
     (6, "", "operator", "cli", False),
@@ -214,7 +217,7 @@ class Adapter:
                 await self.post_some()
             except (CutOffError, RefusedError):
                 await again(self._world)
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(POSTING_EVERY_S)
 
     async def post_some(self) -> int:
         """Claim what is due, post it, say so; returns how many replies there were."""

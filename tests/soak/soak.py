@@ -30,6 +30,8 @@ from tests.soak.trouble import Trouble, edit_number
 WINDOW = 12_000
 """Tokens that the models see: small enough that every long conversation is shortened."""
 SETTLE_S = 60.0
+LOOK_EVERY_S = 0.2
+"""Whether all sessions have come to rest, within that time."""
 GUESTS = 3
 DAEMON_PAUSE_S = 4.0
 """Between two troubles of the whole daemon, about: long enough that histories go on."""
@@ -187,7 +189,7 @@ class Soak:
                         rows = await world.peer.rows()
                         if not any(row.pending_inputs for row in rows.values()):
                             return
-                    await asyncio.sleep(0.3)
+                    await asyncio.sleep(LOOK_EVERY_S)
         except TimeoutError:
             left = {name: str(row) for name, row in rows.items() if row.pending_inputs}
             raise AssertionError(f"sessions did not come to rest: {left}") from None
