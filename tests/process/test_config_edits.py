@@ -99,7 +99,8 @@ async def test_a_renewed_key_reaches_live_sessions_without_a_restart() -> None:
         pid = (await world.peer.rows())["live"].pid
 
         answer = await run(world, "secrets", "set", KEY, "second-key-000", "--json")
-        assert json.loads(answer.out)["applied"] == "live"
+        # On a slow machine the watch is faster than the command that asks for it.
+        assert json.loads(answer.out)["applied"] in ("live", "unchanged")
         turn = await world.peer.turn("live", "say second-key-000 [[echo]]")
         assert key_of(world.model, "second-key-000") == "second-key-000"
 
