@@ -31,6 +31,8 @@ class RunsMachine(SessionMachine):
         super().__init__()
         self.world = RunsWorld()
         self.jobs = 0
+        self.answered: set[str] = set()
+        """Requests of runs that were answered in the end."""
 
     # What a running tool asks for
 
@@ -107,9 +109,9 @@ class RunsMachine(SessionMachine):
 
     @precondition(lambda self: self.world.run_rules.asking)
     @rule(position=POSITION, option=st.sampled_from(["once", "refuse", "nonsense"]))
-    def person_answers(self, position: int, option: str) -> None:
+    def person_answers_a_run(self, position: int, option: str) -> None:
         asking = list(self.world.run_rules.asking)
-        self.answer_run(asking[position % len(asking)], option)
+        self.answer_for_run(asking[position % len(asking)], option)
 
     @precondition(lambda self: self.world.process and self.world.run_rules.runs)
     @rule(position=POSITION)
@@ -130,7 +132,7 @@ class RunsMachine(SessionMachine):
         if process is not None:
             process.mailbox.extend(reports)
 
-    def answer_run(self, call_id: str, option: str) -> None:
+    def answer_for_run(self, call_id: str, option: str) -> None:
         self.world.admit(answer_of(CallId(call_id), option, ALICE))
 
     # What must hold
@@ -150,8 +152,13 @@ class RunsMachine(SessionMachine):
             assert not people, "a person waits for nothing"
 
     def go_on(self, process: Process) -> bool:
-        """Runs and jobs end before anything else does."""
-        if self.world.jobs:
+        """People answer for runs, then runs and jobs end, before anything else does."""
+        asking = set(self.world.run_rules.asking) - self.answered
+        if asking:
+            call_id = min(asking)
+            self.answered.add(call_id)
+            self.answer_for_run(call_id, "once")
+        elif self.world.jobs:
             job_id = self.world.jobs.pop(0)
             process.mailbox.append(EndJob(job_id=job_id, state=JobState.COMPLETED))
         elif self.world.children.speaking:
@@ -168,15 +175,10 @@ class RunsMachine(SessionMachine):
     def teardown(self) -> None:
         """In the end every result was told, once, and nothing is left open."""
         world = self.world
-        for _ in range(100):
-            world.settle()
-            asking = list(world.run_rules.asking)
-            if asking:
-                self.answer_run(asking[0], "once")
-            if world.is_start_due:
-                world.start()
-            elif not asking:
-                break
+        world.settle()
+        for call_id in list(world.run_rules.asking):
+            self.answered.add(call_id)
+            self.answer_for_run(call_id, "once")
         super().teardown()
         assert world.run_rules.untold == []
         assert all(run.is_closed for run in world.states[-1].children)
