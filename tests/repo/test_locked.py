@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from tests.repo import tree
 
 NAMES = ("runtime", "local", "build", "dev")
+PROGRAMS = {"shfmt-py": ("netclaw/sandbox/shell_parser.py", "shfmt")}
+"""Runtime dependencies that bring a program and no module: the file that runs it, by that name."""
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 
@@ -70,6 +72,9 @@ def test_every_runtime_dependency_is_really_imported() -> None:
         for module in imported()
         for distribution in modules.get(module, [])
     }
+    for distribution, (path, program) in PROGRAMS.items():
+        assert f'"{program}"' in (tree.ROOT / path).read_text()
+        used.add(distribution)
     wanted = {item.name.lower().replace("_", "-") for item in declared()["runtime"]}
     assert wanted <= used, f"nothing imports {wanted - used}"
 

@@ -1,0 +1,36 @@
+"""Judges a call once more in the moment it is to start (reference 1, step 12).
+
+Between consent and start a link can be swapped and a grant revoked. So everything is decided
+anew, with facts that were looked up anew, and the places that paths lead to have to be the same.
+"""
+
+from __future__ import annotations
+
+from netclaw.core.authz.decide import decide, denied
+from netclaw.core.authz.decisions import Decision
+from netclaw.core.authz.reasons import DenyReason
+from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy, ShellCall
+from netclaw.core.session.rulings import Outcome
+
+
+def recheck(
+    judged: AuthorizationRequest, now: AuthorizationRequest, policy: Policy, consents: Consents
+) -> Decision:
+    """The decision that counts: `now` is the same call with facts of this moment.
+
+    The caller starts an allowed call without waiting for anything in between.
+    """
+    decision = decide(now, policy, consents)
+    if decision.outcome is Outcome.ALLOWED and targets(judged) != targets(now):
+        return denied(now, DenyReason.SHELL_PATHS_CHANGED)
+    return decision
+
+
+def targets(request: AuthorizationRequest) -> frozenset[tuple[str, str | None]]:
+    """Where each known path and folder of a shell call leads; empty for any other call."""
+    call = request.call
+    if not isinstance(call, ShellCall) or call.facts is None:
+        return frozenset()
+    uses = [use for candidate in call.facts.candidates for use in candidate.paths]
+    folders = [(folder, call.paths[folder].resolved) for folder in call.facts.directories]
+    return frozenset([*((use.path, use.fact.resolved) for use in uses), *folders])

@@ -1,0 +1,207 @@
+"""Protected paths of a netclaw home: stores nobody may read, and configuration nobody may write.
+
+The rule for text is wider than the rule for paths, because a program can be told a path in ways
+that no list of words shows (reference 3 and 4; glossary "ordinary configuration").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from netclaw.core.authz.decoding import GLOBS, UNKNOWN, glob_regex, is_plain, shown
+from netclaw.core.authz.facts import PathFact, PathKind, ShellFacts
+from netclaw.core.authz.shell_paths import absolute, normal, path_texts
+from netclaw.core.path_rules import is_below
+from netclaw.core.tool_call import FileOperation
+
+HIDDEN = (
+    *("config/secrets.json", "config/webhooks", "keys", "run", "client", "trash"),
+    *("netclaw.db", "netclaw.db-wal", "netclaw.db-shm", "netclaw.db-journal"),
+    *("netclaw.lock", "netclaw.pid"),
+)
+"""Below the home: secrets, keys, webhook routes, the database and what controls the daemon."""
+
+CONFIGURATION = "config"
+"""Ordinary configuration: readable where roots and audience allow it, never written by a tool."""
+
+READ_ONLY = (CONFIGURATION, "logs")
+"""Below the home: may be read, not written; so is the home itself, for it holds the others."""
+
+DEFAULT_NAME = ".netclaw"
+
+_NEEDS_BOUNDARY = r"(?![a-z0-9_-])"
+_DOTS = re.compile(r"/[^/\s'\"]+/\.\.(?=/)")
+
+
+def names_of(path: str) -> str:
+    """A path as it is compared: without dot segments, case not counting."""
+    return normal(path).casefold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectedPaths:
+    """The protected places. `homes` are all spellings of the home, lexical and resolved."""
+
+    homes: tuple[str, ...]
+    user_home: str
+
+    def is_protected(self, fact: PathFact, operation: FileOperation) -> bool:
+        """Whether an operation on a path is denied, however the path is spelled.
+
+        A path that could not be resolved is protected.
+        """
+        if fact.resolved is None:
+            return True
+        return any(
+            self._is_denied(names_of(path), operation) for path in (fact.canonical, fact.resolved)
+        )
+
+    def _is_denied(self, path: str, operation: FileOperation) -> bool:
+        if any(is_below(path, place) for place in self._places(HIDDEN)):
+            return True
+        if operation is not FileOperation.WRITE:
+            return False
+        if path in self._spelled:
+            return True
+        return any(is_below(path, place) for place in self._places(READ_ONLY))
+
+    @property
+    def _spelled(self) -> tuple[str, ...]:
+        return _spelled(self.homes, self.user_home)
+
+    def _places(self, names: Sequence[str]) -> Iterator[str]:
+        for home in self._spelled:
+            for name in names:
+                yield f"{home}/{name}"
+
+    def _is_in_configuration(self, path: str) -> bool:
+        return any(is_below(path, place) for place in self._places((CONFIGURATION,)))
+
+    def is_configuration(self, fact: PathFact) -> bool:
+        """Whether a path is the control plane's: a file tool that changes it asks."""
+        paths = (fact.canonical, fact.resolved or fact.canonical)
+        return any(self._is_in_configuration(names_of(path)) for path in paths)
+
+    def is_command_protected(self, facts: ShellFacts, paths: Mapping[str, PathFact]) -> bool:
+        """Whether a command names, or runs in, a protected place in any way that can be seen."""
+        uses = [use for candidate in facts.candidates for use in candidate.paths]
+        if any(self.is_protected(use.fact, use.operation) for use in uses):
+            return True
+        if any(
+            self.is_protected(paths[folder], FileOperation.WRITE) for folder in facts.directories
+        ):
+            return True
+        readable = frozenset(
+            names_of(use.path)
+            for use in uses
+            if use.operation is FileOperation.READ and self._is_ordinary_file(use.fact)
+        )
+        if any(self._is_mentioned(text, facts.directories, readable) for text in facts.mentions):
+            return True
+        return any(
+            self._is_named(shape, invocation.cwds, readable)
+            for invocation in facts.invocations
+            for shapes in invocation.words
+            for shape in shapes
+        )
+
+    def _is_ordinary_file(self, fact: PathFact) -> bool:
+        return fact.kind is PathKind.FILE and self._is_in_configuration(names_of(fact.canonical))
+
+    def _is_mentioned(
+        self, shape: str, directories: Sequence[str], readable: frozenset[str]
+    ) -> bool:
+        """Whether a text holds a protected name, unless it is exactly a readable file."""
+        if _is_readable(shape, directories, readable):
+            return False
+        text = plain_text(shown(shape))
+        return _mention(self._spelled).search(text) is not None
+
+    def _is_named(self, shape: str, cwds: Sequence[str], readable: frozenset[str]) -> bool:
+        """Whether a word, as a path in any of the directories, is or may be protected."""
+        if _is_readable(shape, cwds, readable):
+            return False
+        return any(
+            self._may_reach(path)
+            for text in path_texts(shape)
+            for path in absolute(text, tuple(cwds))
+        )
+
+    def _may_reach(self, path: str) -> bool:
+        parts = _parts(path)
+        return any(_reaches(parts, place, depth) for place, depth in _shell_places(self._spelled))
+
+
+@lru_cache(maxsize=64)
+def _spelled(homes: tuple[str, ...], user_home: str) -> tuple[str, ...]:
+    default = f"{user_home}/{DEFAULT_NAME}"
+    return tuple(dict.fromkeys(names_of(home) for home in (*homes, default)))
+
+
+@lru_cache(maxsize=64)
+def _mention(spelled: tuple[str, ...]) -> re.Pattern[str]:
+    """What a text names that names a protected place, the default home's included."""
+    heads = "|".join(re.escape(place) for place in (*spelled, DEFAULT_NAME))
+    tails = "|".join(re.escape(name) for name in (*HIDDEN, CONFIGURATION))
+    return re.compile(f"(?:{heads})/+(?:{tails}){_NEEDS_BOUNDARY}")
+
+
+@lru_cache(maxsize=64)
+def _shell_places(spelled: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], int], ...]:
+    """Components of each place that no shell word may reach, and how many are the home's."""
+    return tuple(
+        (tuple(_parts(f"{home}/{name}")), len(_parts(home)))
+        for home in spelled
+        for name in (*HIDDEN, CONFIGURATION)
+    )
+
+
+def _is_readable(shape: str, cwds: Sequence[str], readable: frozenset[str]) -> bool:
+    if not readable or not is_plain(shape):
+        return False
+    paths = absolute(shape, tuple(cwds))
+    return bool(paths) and all(names_of(path) in readable for path in paths)
+
+
+def plain_text(text: str) -> str:
+    """A text as names are looked for in it: no quotes, no detours, no case."""
+    made = re.sub(r"['\"\\]", "", text).casefold()
+    made = re.sub(r"/+(?:\./+)*", "/", made)
+    while (shorter := _DOTS.sub("", made)) != made:
+        made = shorter
+    return made
+
+
+def _parts(path: str) -> list[str]:
+    return normal(path).strip("/").split("/")
+
+
+def _reaches(parts: Sequence[str], place: Sequence[str], home_depth: int) -> bool:
+    """Whether a path with globs and unknown parts may be, or lie below, a protected place.
+
+    An unknown part counts only from the home on: before that it could be anything at all, and the
+    command needs consent for that reason.
+    """
+    for depth, wanted in enumerate(place):
+        if depth >= len(parts):
+            return False
+        part = parts[depth]
+        if UNKNOWN in part:
+            return depth >= home_depth
+        if not _matches(part, wanted):
+            return False
+    return True
+
+
+def _matches(part: str, wanted: str) -> bool:
+    if GLOBS.isdisjoint(part):
+        return part.casefold() == wanted.casefold()
+    return glob_regex(part).fullmatch(wanted) is not None
+
+
+def spellings(paths: Iterable[str]) -> tuple[str, ...]:
+    """Distinct spellings of one place, in order."""
+    return tuple(dict.fromkeys(path for path in paths if path.startswith("/")))

@@ -1,0 +1,1 @@
+"""Tests of authorization: facts of shell commands, the decision table, grants, paths."""

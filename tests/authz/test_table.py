@@ -1,0 +1,75 @@
+"""Every row of the decision tables: without a grant, with one of each scope, and unattended."""
+
+from __future__ import annotations
+
+import pytest
+
+from netclaw.core.session.rulings import Outcome
+from tests.authz.table import Row, described, rows
+from tests.authz.world import Shell, grants_for
+
+REFERENCE = rows("reference_table.txt")
+OWN = rows("own_table.txt")
+ALL = [*REFERENCE, *OWN]
+
+KEYS_OF_LETTERS = {
+    "C": "approve_session",
+    "F": "approve_always",
+    "R": "approve_repository",
+    "A": "approve_everywhere",
+}
+
+
+def every_row(given: list[Row]) -> pytest.MarkDecorator:
+    """Runs a test once for each row."""
+    return pytest.mark.parametrize("row", given, ids=str)
+
+
+@pytest.mark.requirement("authz.table")
+@every_row(ALL)
+def test_a_command_without_a_grant(row: Row) -> None:
+    assert described(Shell(row.command).decide()) == row.expected
+
+
+@pytest.mark.requirement("authz.table", "authz.attended-is-unattended")
+@every_row(ALL)
+def test_a_command_when_nobody_can_answer(row: Row) -> None:
+    expected = row.expected
+    if row.expected.startswith("ask"):
+        assert row.unattended in ("DU", "DU/P")
+        expected = "deny approval_required_unattended"
+    else:
+        assert row.unattended in ("ok", "deny", "not run")
+    assert described(Shell(row.command, is_attended=False).decide()) == expected
+
+
+@pytest.mark.requirement("authz.table", "authz.grant-scopes")
+@every_row(ALL)
+def test_a_command_with_everything_granted_that_it_asks_for(row: Row) -> None:
+    shell = Shell(row.command)
+    asked = shell.decide()
+    allowed = [
+        letter
+        for letter in "CFRA"
+        if shell.decide(grants_for(letter, asked)).outcome is Outcome.ALLOWED
+    ]
+    if asked.outcome is Outcome.ALLOWED:
+        assert allowed == list("CFRA")
+    else:
+        assert ("".join(allowed) or "-") == row.letters
+
+
+@pytest.mark.requirement("authz.options", "authz.unresolved-once")
+@every_row([row for row in ALL if row.expected.startswith("ask")])
+def test_what_is_offered_is_what_would_cover_the_call(row: Row) -> None:
+    keys = [option.key.replace("assignment_", "") for option in Shell(row.command).decide().options]
+    lasting = [KEYS_OF_LETTERS[letter] for letter in row.letters if letter in KEYS_OF_LETTERS]
+    assert [key.removesuffix("_v1") for key in keys] == ["approve_once", *lasting, "deny"]
+
+
+@pytest.mark.requirement("authz.table")
+def test_the_tables_hold_what_they_promise() -> None:
+    numbers = {int(row.number) for row in REFERENCE}
+    assert {1, 2, 4, 5, 7, 8, 9, 81} <= numbers
+    assert len(OWN) >= 150
+    assert len({(row.number, row.command) for row in ALL}) == len(ALL)

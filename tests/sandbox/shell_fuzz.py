@@ -1,0 +1,164 @@
+"""Makes shell commands at random and runs them where every program only records its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from netclaw.core.authz.facts import ShellFacts, Surroundings
+from netclaw.ports.shell_runner import ShellLimits
+from netclaw.sandbox.fact_gathering import gather
+from netclaw.sandbox.path_facts import HostPaths
+from netclaw.sandbox.shell_parser import ShfmtParser
+from tests.sandbox.rig import Rig
+
+PROGRAMS = ("git", "ls", "cat", "npm", "rm", "cp", "tool", "python3", "env", "timeout", "xargs")
+SHELLS = {"bash": "/bin/bash", "sh": "/bin/sh"}
+EVIL = "evil"
+"""Only ever data in a generated command: whoever runs it unasked evaluated data."""
+
+DATA = f"a[$({EVIL})]"
+"""What every program prints and what the environment holds: harmful to whoever evaluates it."""
+
+_NAMES = st.sampled_from(PROGRAMS)
+_PLAIN = st.sampled_from(("status", "push", "a.txt", "b", "src", "-x", "--opt=v", "7", ".", "$?"))
+_ODD = st.sampled_from(
+    (
+        *('"a b"', "'$x'", "$'\\x61'", '"$x"', "$x", "${y}", '"${x:-b}"', "~", "*.txt", "./*.txt"),
+        *("{a,b}", "a\\ b", "''", "r''m", '"$(git log)"', "$(ls)", "`cat b`", "$((1+2))", "$((n))"),
+        *("${x@P}", "${!x}", "$X", '"$X"', "$[n]", "a[1]", "[", "]", "%s", "%n", "-v", "x", "n"),
+        *("'$(evil)'", '"\\$(evil)"', "\"${x:-'$(evil)'}\"", '"${x:-\'}"', "'}\"'", "\\$(evil)"),
+        *("$'\\x24(evil)'", "`echo '\\$(evil)'`", '"`echo \\"\\$(evil)\\"`"', "$((ls) )", "((1))"),
+        *("${x//$(ls)/b}", "${x#'$(evil)'}", "<<'E'\n$(evil)\nE\n", "<<E\n\\$(evil)\nE\n", "$[1]"),
+        *('"$1"', "$@", "$*", "$#", "\\", "#c", "!", "$", '"', "'", "(", "&", "<(ls)", "${X}x"),
+    )
+)
+_WORD = st.one_of(_PLAIN, _PLAIN, _ODD)
+_BUILTIN = st.sampled_from(
+    (
+        *("echo", "printf", "test", "[", ":", "true", "cd", "read", "export", "unset", "set"),
+        *("eval", "exec", ".", "let", "declare", "trap", "command", "builtin", "type", "break"),
+    )
+)
+_ASSIGNMENT = st.sampled_from(
+    (
+        *("x=a", "x=push", "x='a b'", "n=3", "x=$X", "x=$(ls)", "n=$X", "x='*.txt'", 'y="$x"'),
+        *("PATH=.", "IFS=a", "x+=b", "a[0]=1", "a=(1 2)", f"n='{DATA}'", "x=~", "git=ls"),
+    )
+)
+_REDIRECT = st.sampled_from(
+    ("", "", "", ">o", "2>&1", "<b", ">$x", ">>o", "<<<x", "<<<$(ls)", "2>/dev/null", ">(cat)")
+)
+
+
+@st.composite
+def _simple(draw: st.DrawFn) -> str:
+    prefix = draw(st.lists(_ASSIGNMENT, max_size=1))
+    program = draw(st.one_of(_NAMES, _NAMES, _NAMES, _BUILTIN, _ODD))
+    words = draw(st.lists(_WORD, max_size=4))
+    if program == "[":
+        words = [*words, "]"]
+    return " ".join([*prefix, program, *words, draw(_REDIRECT)])
+
+
+def _joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    one, pair = parts, st.tuples(parts, parts)
+    shapes = (
+        *("{0} && {1}", "{0} || {1}", "{0}; {1}", "{0} | {1}", "{0} & {1}", "{0}\n{1}"),
+        *("if {0}; then {1}; fi", "while {0}; do {1}; break; done", "({0}; {1})"),
+        *("for x in a b; do {0}; done; {1}", "for x in *.txt; do {0}; done; {1}"),
+        *("case $x in a) {0};; *) {1};; esac", "{{ {0}; {1}; }}", "f() {{ {0}; }}; {1}; f"),
+        *("x=$({0}); {1}", 'echo "$({0})"; {1}', "cat <<E\n$({0})\nE\n{1}", "! {0}; {1}"),
+        *("cat <<'E'\n{0}\nE\n{1}", "[[ -n x && $x == a ]] && {0}; {1}", "time {0}; {1}"),
+    )
+    nested = ("bash -c '{0}'", "sh -c '{0}'", "timeout 5 bash -c '{0}'", "env sh -c '{0}'")
+    return st.one_of(
+        one,
+        st.builds(lambda shape, two: shape.format(*two), st.sampled_from(shapes), pair),
+        st.builds(
+            lambda shape, text: shape.format(text.replace("'", "'\\''")),
+            st.sampled_from(nested),
+            one,
+        ),
+    )
+
+
+COMMANDS = st.one_of(
+    _joined(_simple()),
+    _joined(_joined(_simple())),
+    st.lists(st.one_of(_NAMES, _WORD, _ASSIGNMENT, st.sampled_from((";", "|", "&&", "\n"))))
+    .map(" ".join)
+    .filter(str.strip),
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """The folder in which commands run, and the programs that they find."""
+
+    rig: Rig
+
+    @property
+    def cwd(self) -> Path:
+        """The working directory, made anew for every command."""
+        return self.rig.workspace / "w"
+
+    @property
+    def log(self) -> Path:
+        """What was executed: fields end with US, records with RS."""
+        return self.rig.workspace / "log"
+
+    def prepare(self) -> None:
+        """Writes the programs."""
+        programs = self.rig.workspace / "programs"
+        programs.mkdir()
+        record = f"printf '%s\\037' \"${{0##*/}}\" \"$@\" >>{self.log}; printf '\\036' >>{self.log}"
+        for name, output in ((EVIL, "0"), *((name, DATA) for name in PROGRAMS)):
+            self._write(programs / name, f"#!/bin/sh\n{record}\nprintf '%s\\n' '{output}'\n")
+        for name, real in SHELLS.items():
+            self._write(programs / name, f'#!/bin/sh\n{record}\nexec {real} "$@"\n')
+        self.fill()
+
+    def _write(self, path: Path, text: str) -> None:
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def fill(self) -> None:
+        """Makes the working directory as the facts see it."""
+        (self.cwd / "src").mkdir(parents=True, exist_ok=True)
+        for name in ("a.txt", "c.txt", "b"):
+            (self.cwd / name).write_text("data\n")
+
+    async def facts(self, command: str) -> ShellFacts:
+        """What the analysis says of a command here."""
+        surroundings = Surroundings(
+            cwd=str(self.cwd),
+            user_home="/home/nobody-here",
+            shell_home=str(self.rig.tmp),
+            netclaw_home=str(self.rig.home),
+        )
+        facts, _ = await gather(command, surroundings, ShfmtParser(), HostPaths())
+        return facts
+
+    async def executed(self, commands: Sequence[str]) -> list[list[list[str]]]:
+        """For each command, the arguments of every program that it executed."""
+        script = f"""
+for text in "$@"; do
+  /bin/rm -rf {self.cwd}; /bin/mkdir -p {self.cwd}/src; cd {self.cwd}
+  for name in a.txt c.txt b; do echo data >$name; done
+  /usr/bin/env -i PATH={self.rig.workspace}/programs HOME={self.rig.tmp} X='{DATA}' LANG=C.UTF-8 \
+    /usr/bin/timeout -s KILL 3 /bin/bash --norc --noprofile -c "$text" </dev/null >/dev/null 2>&1
+  printf '\\035' >>{self.log}
+done
+"""
+        self.log.write_text("")
+        ran = await self.rig.bash(script, *commands, bounds=ShellLimits(total_s=150))
+        assert ran.outcome.exit_code == 0, ran
+        groups = self.log.read_text(errors="replace").split("\035")[: len(commands)]
+        return [
+            [record.split("\037")[:-1] for record in group.split("\036") if record]
+            for group in groups
+        ]
