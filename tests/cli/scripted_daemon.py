@@ -94,6 +94,7 @@ class ScriptedDaemon:
         self._server: grpc.Server | None = None
         self._inputs: dict[str, str] = {}
         self._gone = threading.Event()
+        self._attached = threading.Event()
         self._publishing = threading.Lock()
         self.status.state = self.status.state or "running"
         self.status.pid = self.status.pid or 4242
@@ -128,6 +129,7 @@ class ScriptedDaemon:
             for waiting in self._queues:
                 waiting.put(None)
             self._queues.clear()
+            self._attached.clear()
             server.stop(None)
             self._gone.set()
 
@@ -179,6 +181,10 @@ class ScriptedDaemon:
             fail(context, NotFoundError(f"There is no session {session_id} ({name})."))
         return found
 
+    def await_subscriber(self) -> None:
+        """Wait for whoever called Attach before it sent: what has no seq is shown only once."""
+        self._attached.wait(5)
+
     def admit(
         self, request: gateway_pb2.SendUserMessageRequest
     ) -> gateway_pb2.SendUserMessageResponse:
@@ -199,6 +205,7 @@ class ScriptedDaemon:
         with self._publishing:  # the past and the present meet without a gap
             past = [output for output in self.published if after is not None and output.seq > after]
             self._queues.append(waiting)
+            self._attached.set()
         if past:
             yield OutputBatch(outputs=past)
         while context.is_active():
@@ -254,6 +261,7 @@ class _Gateway:
         self, request: gateway_pb2.SendUserMessageRequest, context: Context
     ) -> gateway_pb2.SendUserMessageResponse:
         self._daemon.note("SendUserMessage", request, context)
+        self._daemon.await_subscriber()
         return self._daemon.admit(request)
 
     def Attach(self, request: gateway_pb2.AttachRequest, context: Context) -> Iterator[OutputBatch]:

@@ -42,8 +42,8 @@ def test_attach_shows_the_session_at_work_and_leaves_a_clean_screen(
         wait_for_call(daemon, "Attach")
         play(daemon)
         terminal.expect("[error] Timeout: too slow")
-        terminal.expect("Working | Queued 2 | context 2.0k/8.0k (25 %) | Named | Ctrl-C leaves")
-        terminal.expect("Working 1 s | ")
+        terminal.expect("Queued 2 | context 2.0k/8.0k (25 %) | Named | Ctrl-C leaves")
+        terminal.expect(" s | Queued 2")
         terminal.interrupt()
         assert terminal.ended() == 0
         rows = visible(terminal.raw)
@@ -65,7 +65,7 @@ def test_no_color_and_a_narrow_terminal_are_obeyed(daemon: ScriptedDaemon) -> No
         terminal.expect("Ready | notes")
         wait_for_call(daemon, "Attach")
         play(daemon)
-        terminal.expect("Working | Queued 2")
+        terminal.expect(" | Queued 2")
         terminal.interrupt()
         assert terminal.ended() == 0
         escapes = set(ESCAPES.findall(terminal.raw))
