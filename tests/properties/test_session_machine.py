@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 from netclaw.core.authority import Authority
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, DispatchToken, InputId
+from netclaw.core.messages import MediaRef
 from netclaw.core.session import commands as c
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import InputAdmitted
@@ -41,6 +42,11 @@ TOKENS = st.sampled_from([0, 10, 10, 250])
 
 OPTIONS = st.sampled_from(["once", "once", "refuse", "always"])
 
+TEXTS = ["hello"] * 4 + ["/status", "/stop", "/title x", "/compact", "//status"]
+"""What people write: mostly words for the model, sometimes commands for netclaw."""
+PICTURE = MediaRef(upload_id="u", media_type="image/png", size_bytes=1, name="a.png")
+"""Admitted while the main model could still see it."""
+
 
 class SessionMachine(RuleBasedStateMachine):
     """Drives a World; every rule is one thing that may happen in a daemon."""
@@ -63,16 +69,28 @@ class SessionMachine(RuleBasedStateMachine):
     # People and the supervisor
 
     @precondition(lambda self: self.admitted < 12)
-    @rule(sender=SENDERS, attended=st.sampled_from([True, True, False]))
-    def admit(self, sender: Authority, attended: bool = True) -> None:
+    @rule(
+        sender=SENDERS,
+        attended=st.sampled_from([True, True, False]),
+        text=st.sampled_from(TEXTS),
+        has_picture=st.sampled_from([False] * 7 + [True]),
+    )
+    def admit(
+        self,
+        sender: Authority,
+        attended: bool = True,
+        text: str = "hello",
+        has_picture: bool = False,
+    ) -> None:
         self.admitted += 1
         self.world.admit(
             InputAdmitted(
                 input_id=InputId(f"i{self.admitted}"),
                 source_message_id=None,
-                text="hello",
+                text=text,
                 authority=sender,
                 attended=attended,
+                media=(PICTURE,) if has_picture else (),
             )
         )
 
@@ -91,6 +109,15 @@ class SessionMachine(RuleBasedStateMachine):
         calls = list(self.world.rules.requests)
         by = turn.authority if turn is not None and is_requester else sender
         self.world.admit(answer_of(CallId(calls[position % len(calls)]), option, by))
+
+    def person_answers(self, option: str) -> None:
+        """The one whose turn it is answers what is open."""
+        turn = self.world.states[-1].turn
+        requests = self.world.rules.requests
+        waiting = [call for call, state in requests.items() if state == "open"]
+        if turn is not None and waiting:
+            by = turn.authority if turn.authority.requester.principal.is_person else OPERATOR
+            self.world.admit(answer_of(CallId(waiting[0]), option, by))
 
     @precondition(lambda self: self.world.process and self.world.process.rechecks)
     @rule(position=POSITION, ruling=st.sampled_from(RULINGS))
@@ -158,10 +185,14 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(
         calls=st.integers(min_value=1, max_value=3),
         rulings=st.lists(st.sampled_from(RULINGS), max_size=2),
+        ruling=st.sampled_from(RULINGS),
+        option=OPTIONS,
         streams=st.booleans(),
     )
-    def work_goes_on(self, calls: int, rulings: list[CallRuling], streams: bool) -> None:
-        """A tool ends, or the model asks for more of them, and everything comes to rest."""
+    def work_goes_on(
+        self, calls: int, rulings: list[CallRuling], ruling: CallRuling, option: str, streams: bool
+    ) -> None:
+        """What the session waits for happens, by model, tools, judge or people, and it rests."""
         if self.world.is_start_due:
             self.world.start()
         self.world.settle()
@@ -171,12 +202,14 @@ class SessionMachine(RuleBasedStateMachine):
         if process.tools:
             self.end_tool(0, OutcomeCategory.SUCCESS)
         elif process.rechecks:
-            self.world.finish_recheck(0, ALLOWED)
+            self.world.finish_recheck(0, ruling)
         elif process.model_calls:
             if streams:
                 self.model_streams()
             ended = finish(self.take_model_call(), calls=calls, rulings=rulings)
             process.mailbox.append(ended)
+        elif self.world.states[-1].turn is not None:
+            self.person_answers(option)
         self.world.settle()
 
     @precondition(lambda self: self.world.process and self.world.process.model_calls)

@@ -329,7 +329,8 @@ class World:
         assert state.turn is not None
         assert call.turn_id == state.turn.turn_id
         if state.turn.batch and not runtime.nudge:
-            assert not joiners(state.turn, state.buffered), "an input missed the boundary"
+            missed = joiners(state.turn, state.buffered, model=SETTINGS.main_model)
+            assert not missed, "an input missed the boundary"
             assert preemptor(state) is None, "a person missed the boundary"
         messages = build_messages(state, runtime)
         check_pairs(messages)

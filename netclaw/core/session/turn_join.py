@@ -10,39 +10,38 @@ from netclaw.core.session.asides import command_of
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import InputJoined
 from netclaw.core.session.state import BufferedInput, OpenTurn, SessionState
+from netclaw.core.settings import ModelSettings
 
 PREEMPTING = frozenset({Principal.OPERATOR, Principal.TRUSTED})
 """Who ends an automation turn by writing; an untrusted external person waits."""
 
 
-def joiners(turn: OpenTurn, buffered: tuple[BufferedInput, ...]) -> tuple[BufferedInput, ...]:
+def joiners(
+    turn: OpenTurn, buffered: tuple[BufferedInput, ...], *, model: ModelSettings | None = None
+) -> tuple[BufferedInput, ...]:
     """The inputs that join at a batch boundary: same person, before anyone else's.
 
     Decision 27: of buffered U1, U2, U1 only the first U1 joins, so order between people is kept.
-    Automated inputs wait for a turn of their own and stand in no person's way. A slash command is
-    answered in a turn of its own, and what its sender wrote after it comes after it.
+    Automated inputs wait for a turn of their own and stand in no person's way. A slash command and
+    what the model cannot take end in turns of their own, and what their sender wrote after them
+    comes after them.
     """
     requester = turn.authority.requester
     if is_automated(turn):
         return ()
+
+    def may_join(item: BufferedInput) -> bool:
+        admitted = item.admitted
+        is_own = admitted.authority.requester == requester
+        return is_own and not command_of(item) and not modality.refused_by(admitted.media, model)
+
     people = (item for item in buffered if is_person(item.admitted.authority))
-    return tuple(
-        takewhile(
-            lambda item: item.admitted.authority.requester == requester and not command_of(item),
-            people,
-        )
-    )
+    return tuple(takewhile(may_join, people))
 
 
 def join(draft: Draft, turn: OpenTurn) -> None:
     """Let the joiners into the turn; they run under the authority it started with."""
-    model = draft.settings.main_model
-    joining = tuple(
-        takewhile(
-            lambda item: not modality.refused_by(item.admitted.media, model),
-            joiners(turn, draft.state.buffered),
-        )
-    )
+    joining = joiners(turn, draft.state.buffered, model=draft.settings.main_model)
     if joining:
         input_ids = tuple(item.admitted.input_id for item in joining)
         draft.record(InputJoined(turn_id=turn.turn_id, input_ids=input_ids))
