@@ -84,6 +84,15 @@ def test_a_second_stop_in_a_row_gives_no_more_time() -> None:
 
 
 @pytest.mark.requirement("restart.deadline")
+def test_a_crash_after_it_was_taken_up_again_is_no_stop() -> None:
+    story = stopped()
+    story.clock.advance(TEN_MINUTES_S / 2)
+    story.crash().start()
+    story.clock.advance(TEN_MINUTES_S)  # a model call may take this long
+    assert story.crash().start().events == (like(Resumed),)
+
+
+@pytest.mark.requirement("restart.deadline")
 def test_a_turn_that_got_on_since_has_the_whole_time_again() -> None:
     story = stopped()
     story.clock.advance(TEN_MINUTES_S / 2)

@@ -56,7 +56,8 @@ def may_resume(state: SessionState) -> bool:
 
 def is_too_late(open_turn: OpenTurn, now_ms: int) -> bool:
     """Whether a stopped turn waited too long for its next start to go on by itself."""
-    return open_turn.has_launched and 0 < open_turn.resume_until <= now_ms
+    is_over = 0 < open_turn.resume_until <= now_ms
+    return open_turn.is_stopped and open_turn.has_launched and is_over
 
 
 def has_real_result(item: CallState) -> bool:

@@ -285,7 +285,10 @@ def drain_stopped(state: SessionState, recorded: Recorded, event: DrainStopped) 
     if turn is None:
         return state
     stopped = replace(
-        turn, is_person_told_of_stop=event.is_person_told, resume_until=event.deadline_at
+        turn,
+        is_stopped=True,
+        is_person_told_of_stop=event.is_person_told,
+        resume_until=event.deadline_at,
     )
     return replace(state, turn=stopped)
 
@@ -306,6 +309,7 @@ def resumed(state: SessionState, recorded: Recorded, event: Resumed) -> SessionS
             turn,
             input_ids=tuple(item.admitted.input_id for item in kept),
             joined_since_round=(),
+            is_stopped=False,
             is_person_told_of_stop=False,
         ),
         last_activity_at=recorded.at,

@@ -84,6 +84,8 @@ class OpenTurn:
     """netclaw answers it itself, and neither side of it is history (slash commands)."""
     crashes: int = 0
     is_person_told_of_stop: bool = False
+    is_stopped: bool = False
+    """A drain left it open and no start has taken it up since."""
     resume_until: int = 0
     """Epoch ms until which it may go on by itself, set by the first stop since it last got on (a
     round or a batch); 0: it was not stopped since."""
