@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from netclaw.core.ids import SessionId
 from netclaw.ports.journal import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
-from netclaw.testing.memory_session import MemorySession
+from netclaw.testing.memory_session import MemorySession, StateReader
 
 
 @dataclass(slots=True, kw_only=True)
@@ -17,6 +17,8 @@ class MemoryData:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict)
     graves: dict[SessionId, tuple[int, int]] = field(default_factory=dict)
     outbox: MemoryOutbox = field(default_factory=MemoryOutbox)
+    read_state: StateReader | None = None
+    """Tells which sessions wait for people alone; without it none does."""
 
     def counts(self) -> StoreCounts:
         """Totals for status; nothing here has a size on disk."""

@@ -367,13 +367,13 @@ class MemoryJournal:
 
     async def runnable_sessions(self) -> tuple[SessionId, ...]:
         """Sessions with runnable work and no quarantine."""
-        known = self._sessions()
-        return tuple(session_id for session_id, session in known.items() if session.has_work)
+        read = self._data.read_state
+        return tuple(key for key, item in self._sessions().items() if item.has_work(read))
 
     async def has_runnable_work(self, session_id: SessionId) -> bool:
         """Whether one session has runnable work."""
         session = self._sessions().get(session_id)
-        return session is not None and session.has_work
+        return session is not None and session.has_work(self._data.read_state)
 
     async def counts(self) -> StoreCounts:
         """Totals for status; nothing here has a size on disk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import get_args
 
@@ -12,10 +13,11 @@ from netclaw.core.errors import (
     SessionUnreadableError,
     StaleIncarnationError,
 )
-from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_pending, check_resend
 from netclaw.core.session.runnable import waits_for_people
+from netclaw.core.session.state import SessionState
 from netclaw.core.settings import DaemonSettings
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import (
@@ -30,7 +32,9 @@ from netclaw.ports.journal import (
     SessionRecord,
     StoredSnapshot,
 )
-from netclaw.wire.stored_state import stored_state
+
+StateReader = Callable[[SessionId, StoredSnapshot | None, tuple[JournalRow, ...]], SessionState]
+"""Rebuilds a state from what is stored of it; raises `SessionUnreadableError`."""
 
 _KNOWN = frozenset(event.__name__ for event in get_args(ev.SessionEvent))
 _SUPERVISOR_ONLY = frozenset(event.__name__ for event in ev.SUPERVISOR_ONLY)
@@ -116,20 +120,18 @@ class MemorySession:
         """Inputs that are not consumed."""
         return [item for item in self.inputs.values() if item.is_open]
 
-    @property
-    def has_work(self) -> bool:
+    def has_work(self, read: StateReader | None) -> bool:
         """Whether a start is due (protocol "Runnable work")."""
         results = self.open_runs or self.untold_jobs
         is_due = bool(self.open_inputs or self.open_turn is not None or self.answers or results)
-        return is_due and not self.is_quarantined and not self._waits_for_people
+        return is_due and not self.is_quarantined and not self._waits_for_people(read)
 
-    @property
-    def _waits_for_people(self) -> bool:
+    def _waits_for_people(self, read: StateReader | None) -> bool:
         """Whether the open turn or runs, and all behind them, can only go on if somebody acts."""
-        if self.answers or (self.open_turn is None and not self.open_runs):
+        if read is None or self.answers or (self.open_turn is None and not self.open_runs):
             return False
         try:
-            return waits_for_people(stored_state(self.new.session_id, *self.state()))
+            return waits_for_people(read(self.new.session_id, *self.state()))
         except SessionUnreadableError:
             return False
 

@@ -35,9 +35,11 @@ from netclaw.ports.journal import (
 from netclaw.store.store import SqliteJournalStore
 from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
+from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_journal import MemoryJournal
 from netclaw.testing.people import OPERATOR
 from netclaw.wire.journal_codec import decode_event, encode_event
+from netclaw.wire.stored_state import stored_state
 
 LIMITS = DaemonSettings(pending_inputs_max=5, pending_bytes_max=1000)
 SESSION = SessionId("cli/abcdefghij")
@@ -233,7 +235,8 @@ class MemoryWorld(World):
 
     async def open(self) -> None:
         if self._last is None:
-            self.journal = MemoryJournal(LIMITS, clock_ms=self.clock.now_ms)
+            data = MemoryData(read_state=stored_state)
+            self.journal = MemoryJournal(LIMITS, clock_ms=self.clock.now_ms, data=data)
         else:
             self.journal = self._last.reopen()
         self._last = self.journal

@@ -26,6 +26,7 @@ from netclaw.supervisor.local_model import LocalModel
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_journal import MemoryJournal
 from netclaw.wire.sandbox_facts import UNKNOWN
+from netclaw.wire.stored_state import stored_state
 from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
 from netclaw.wire.v1.admin_pb2_grpc import AdminStub
 from netclaw.wire.v1.gateway_pb2_grpc import GatewayStub
@@ -48,7 +49,7 @@ class InProcess:
     ) -> None:
         self.home = Home(Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp")))
         self.spawner = ScriptedSpawner(script)
-        self.data = MemoryData()
+        self.data = MemoryData(read_state=stored_state)
         self.generation = 1
         loaded = load_config(self.home, {})
         self.config = replace(
