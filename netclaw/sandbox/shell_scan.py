@@ -11,6 +11,8 @@ import tree_sitter
 import tree_sitter_bash
 
 MAX_COMMANDS = 2000
+MAX_WORDS = 60
+"""Words of one command that a denial looks at, where nothing is proved anyway."""
 
 _WORD_KINDS = """
     command_name word string raw_string ansi_c_string concatenation number simple_expansion
@@ -37,9 +39,10 @@ def loose_commands(source: str) -> tuple[tuple[str, ...], ...]:
         pending.extend(reversed(node.children))
         words = [_text(child) for child in node.children if child.type in _WORDS]
         if node.type == "command" and words:
-            found.append(tuple(words))
+            found.append(tuple(words[:MAX_WORDS]))
         elif node.type == "ERROR":
-            found.extend(tuple(words[at:]) for at in range(len(words)))
+            starts = range(min(len(words), MAX_COMMANDS))
+            found.extend(tuple(words[at : at + MAX_WORDS]) for at in starts)
     return tuple(found[:MAX_COMMANDS])
 
 

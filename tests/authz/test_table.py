@@ -25,10 +25,28 @@ def every_row(given: list[Row]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", given, ids=str)
 
 
-@pytest.mark.requirement("authz.table")
+@pytest.mark.requirement("authz.table", "authz.grant-scopes")
+@pytest.mark.requirement("authz.options", "authz.unresolved-once")
 @every_row(ALL)
-def test_a_command_without_a_grant(row: Row) -> None:
-    assert described(Shell(row.command).decide()) == row.expected
+def test_a_command_that_somebody_can_be_asked_about(row: Row) -> None:
+    shell = Shell(row.command)
+    asked = shell.decide()
+    assert described(asked) == row.expected
+    allowed = [
+        letter
+        for letter in "CFRA"
+        if shell.decide(grants_for(letter, asked)).outcome is Outcome.ALLOWED
+    ]
+    if asked.outcome is Outcome.ALLOWED:
+        assert allowed == list("CFRA")
+    else:
+        assert ("".join(allowed) or "-") == row.letters
+    if asked.outcome is Outcome.REQUIRES_CONSENT:
+        keys = [
+            option.key.replace("assignment_", "").removesuffix("_v1") for option in asked.options
+        ]
+        lasting = [KEYS_OF_LETTERS[letter] for letter in allowed]
+        assert keys == ["approve_once", *lasting, "deny"], "offered is what would cover the call"
 
 
 @pytest.mark.requirement("authz.table", "authz.attended-is-unattended")
@@ -41,30 +59,6 @@ def test_a_command_when_nobody_can_answer(row: Row) -> None:
     else:
         assert row.unattended in ("ok", "deny", "not run")
     assert described(Shell(row.command, is_attended=False).decide()) == expected
-
-
-@pytest.mark.requirement("authz.table", "authz.grant-scopes")
-@every_row(ALL)
-def test_a_command_with_everything_granted_that_it_asks_for(row: Row) -> None:
-    shell = Shell(row.command)
-    asked = shell.decide()
-    allowed = [
-        letter
-        for letter in "CFRA"
-        if shell.decide(grants_for(letter, asked)).outcome is Outcome.ALLOWED
-    ]
-    if asked.outcome is Outcome.ALLOWED:
-        assert allowed == list("CFRA")
-    else:
-        assert ("".join(allowed) or "-") == row.letters
-
-
-@pytest.mark.requirement("authz.options", "authz.unresolved-once")
-@every_row([row for row in ALL if row.expected.startswith("ask")])
-def test_what_is_offered_is_what_would_cover_the_call(row: Row) -> None:
-    keys = [option.key.replace("assignment_", "") for option in Shell(row.command).decide().options]
-    lasting = [KEYS_OF_LETTERS[letter] for letter in row.letters if letter in KEYS_OF_LETTERS]
-    assert [key.removesuffix("_v1") for key in keys] == ["approve_once", *lasting, "deny"]
 
 
 @pytest.mark.requirement("authz.table")

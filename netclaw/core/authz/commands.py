@@ -198,9 +198,11 @@ def _is_opaque_shell(command: Command) -> bool:
     if command.program in ONE_TOKEN and command.program not in SHELLS:
         return False  # a grant for `find` covers whatever it runs (reference, table row 30)
     shapes = tuple(word.shapes for word in command.words)
-    starts = range(len(shapes)) if command.program in WRAPPERS else range(1)
-    # From every word of a wrapper: one of its options may have a value that is not known here.
-    if any(scan.has_command_text(Invocation(words=shapes[at:], texts=())) for at in starts):
+    if command.program in WRAPPERS:
+        # From the first shell on: an option before it may have a value that is not known here.
+        first = (at for at, values in enumerate(shapes) if not SHELLS.isdisjoint(values))
+        shapes = shapes[next(first, len(shapes)) :]
+    if scan.has_command_text(Invocation(words=shapes, texts=())):
         return True
     wrapped = _wrapped(command)
     return wrapped is not None and not any(map(_is_script, wrapped[1:]))

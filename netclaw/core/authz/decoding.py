@@ -81,14 +81,14 @@ def double_quoted(text: str, *, escapes: str = '$`"\\') -> str:
 
 def ansi_c(text: str) -> str | None:
     """The text of `$'..'`; None if it is no clean UTF-8 text (a control character, a cut byte)."""
-    made = b""
+    pieces: list[bytes] = []
     for found in _ANSI_C.finditer(text):
         piece = _ansi_c_piece(found)
         if piece is None:
             return None
-        made += piece
+        pieces.append(piece)
     try:
-        decoded = made.decode("utf-8")
+        decoded = b"".join(pieces).decode("utf-8")
     except UnicodeDecodeError:
         return None
     if any(ord(char) < 0x20 and char not in "\n\t" for char in decoded):
@@ -129,6 +129,8 @@ def expand_braces(shape: str) -> tuple[str, ...] | None:
     None when there is more to it than comma lists of a bounded number of words; the caller then
     knows that nothing is proved.
     """
+    if shape.count(_OPEN) > MAX_WORDS_OF_BRACES:
+        return None
     pending, done = [shape], list[str]()
     while pending:
         if len(pending) + len(done) > MAX_WORDS_OF_BRACES:
@@ -170,21 +172,39 @@ def without_braces(shape: str) -> str:
     return "".join(_BRACES.get(char, char) for char in shape)
 
 
-_CLASS_PATTERN = re.compile(f"{CLASS}[^/]*?\\]|[\0\1\2]|.", re.DOTALL)
-
-
-def glob_regex(shape: str) -> re.Pattern[str]:
-    """What one component of a path, given as a shape, can match; case does not count.
+def glob_matches(shape: str, name: str) -> bool:
+    """Whether one component of a path, given as a shape, can match a name; case does not count.
 
     Wider than bash where it is simpler: a class stands for any character. A leading dot has to be
-    written, as bash demands, but an unknown part stands for anything.
+    written, as bash demands, but an unknown part stands for anything. Takes time in proportion to
+    both lengths, whatever the pattern.
     """
-    made = [_glob_piece(found.group()) for found in _CLASS_PATTERN.finditer(shape)]
-    dot = r"(?!\.)" if has_glob(shape[:1]) else ""
-    return re.compile(dot + "".join(made), re.DOTALL | re.IGNORECASE)
+    if has_glob(shape[:1]) and name.startswith("."):
+        return False
+    pattern = [_piece(found.group()) for found in _PIECES.finditer(shape)]
+    text = name.casefold()
+    at = here = 0
+    star = resume = -1
+    while here < len(text):
+        if at < len(pattern) and pattern[at] == STAR:
+            star, resume = at, here
+            at += 1
+        elif at < len(pattern) and pattern[at] in (ANY, text[here]):
+            at += 1
+            here += 1
+        elif star >= 0:
+            resume += 1
+            at, here = star + 1, resume
+        else:
+            return False
+    return all(piece == STAR for piece in pattern[at:])
 
 
-def _glob_piece(piece: str) -> str:
-    if piece in (STAR, UNKNOWN):
-        return ".*"
-    return "." if piece[0] in (ANY, CLASS) else re.escape(piece)
+_PIECES = re.compile(f"{CLASS}[^/]*?\\]|.", re.DOTALL)
+
+
+def _piece(text: str) -> str:
+    """One step of a pattern: a star, any character, or the character itself."""
+    if text in (STAR, UNKNOWN):
+        return STAR
+    return ANY if text[0] in (ANY, CLASS) else text.casefold()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from netclaw.core.authz.decoding import GLOBS, UNKNOWN, glob_regex, is_plain, shown
+from netclaw.core.authz.decoding import GLOBS, UNKNOWN, glob_matches, is_plain, shown
 from netclaw.core.authz.facts import PathFact, PathKind, ShellFacts
 from netclaw.core.authz.shell_paths import absolute, normal, path_texts
 from netclaw.core.path_rules import is_below
@@ -33,7 +33,7 @@ READ_ONLY = (CONFIGURATION, "logs")
 DEFAULT_NAME = ".netclaw"
 
 _NEEDS_BOUNDARY = r"(?![a-z0-9_-])"
-_DOTS = re.compile(r"/[^/\s'\"]+/\.\.(?=/)")
+_DETOUR = re.compile(r"[^\s]*/\.\.[^\s]*")
 
 
 def names_of(path: str) -> str:
@@ -170,9 +170,18 @@ def plain_text(text: str) -> str:
     """A text as names are looked for in it: no quotes, no detours, no case."""
     made = re.sub(r"['\"\\]", "", text).casefold()
     made = re.sub(r"/+(?:\./+)*", "/", made)
-    while (shorter := _DOTS.sub("", made)) != made:
-        made = shorter
-    return made
+    return _DETOUR.sub(lambda found: _straight(found.group()), made)
+
+
+def _straight(text: str) -> str:
+    """A word without its detours through `..`; what stands before its first slash stays."""
+    parts: list[str] = []
+    for part in text.split("/"):
+        if part == ".." and len(parts) > 1:
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
 
 
 def _parts(path: str) -> list[str]:
@@ -199,7 +208,7 @@ def _reaches(parts: Sequence[str], place: Sequence[str], home_depth: int) -> boo
 def _matches(part: str, wanted: str) -> bool:
     if GLOBS.isdisjoint(part):
         return part.casefold() == wanted.casefold()
-    return glob_regex(part).fullmatch(wanted) is not None
+    return glob_matches(part, wanted)
 
 
 def spellings(paths: Iterable[str]) -> tuple[str, ...]:

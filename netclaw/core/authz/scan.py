@@ -21,6 +21,9 @@ from netclaw.core.authz.words import WordFact, WordReader
 MAX_DEPTH = 5
 """Shells within shells; deeper than that nothing is proved anyway."""
 
+MAX_WRAPPED = 8
+"""Commands that one wrapper is searched for."""
+
 _QUOTED = re.compile(r"\$?'([^']*)'?|\$?\"((?:[^\"\\]|\\.)*)\"?|((?:[^'\"\\]|\\.)+|\\)", re.DOTALL)
 _WORD = re.compile(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s;&|()<>`\"'\\])+", re.DOTALL)
 
@@ -154,9 +157,8 @@ def _behind(words: Sequence[tuple[str, ...]]) -> list[Sequence[tuple[str, ...]]]
     if wrapper is None:
         return []
     if wrapper.after:
-        return [
-            words[at + 1 :] for at, word in enumerate(words) if wrapper.after.intersection(word)
-        ]
+        found = [at for at, word in enumerate(words) if wrapper.after.intersection(word)]
+        return [words[at + 1 :] for at in found[:MAX_WRAPPED]]
     at, operands = 1, wrapper.operands
     while at < len(words):
         text = words[at][0]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netclaw.core.authz.collector import Collector
-from netclaw.core.authz.decoding import UNKNOWN, glob_regex, has_glob
+from netclaw.core.authz.decoding import UNKNOWN, glob_matches, has_glob
 from netclaw.core.authz.facts import PathFact, PathKind, PathUse, Unresolved, WordFix
 from netclaw.core.authz.words import WordFact
 from netclaw.core.tool_call import FileOperation
@@ -106,8 +106,8 @@ def _may_match_link(shape: str, folder: PathFact) -> bool:
     """Whether a glob in a folder could match a link, through which a path leaves the folder."""
     if folder.links is None:
         return True
-    pattern = glob_regex(shape.rpartition("/")[2])
-    return any(pattern.fullmatch(name) is not None for name in folder.links)
+    pattern = shape.rpartition("/")[2]
+    return any(glob_matches(pattern, name) for name in folder.links)
 
 
 def _is_there(text: str, fact: PathFact) -> bool:
