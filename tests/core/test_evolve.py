@@ -89,7 +89,7 @@ def test_an_answer_waits_until_its_call_has_a_result_or_it_is_dismissed() -> Non
     unknown = CallId("x")
     assert answers_after(story, unknown) == [unknown]
     story.admit()
-    assert story.state.answers == ()
+    assert not story.state.answers
     story.call_tools(2)
     one, two = (item.call.call_id for item in story.launched)
     assert answers_after(story, one) == [one]
