@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from netclaw.wire.v1 import admin_pb2
+from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from tests.process.checks import describe, is_alive, processes_with
 from tests.process.world import World
 from tests.soak.link import CutOffError, RefusedError, again, ask
@@ -85,10 +85,19 @@ class Trouble:
         """Give every session what it needs to come to rest: its start, if an operator took it."""
         await self._world.is_up.wait()
         for name, row in (await ask(self._world.peer.rows)).items():
-            is_held = row.quarantined or row.phase == "quarantined"
-            if is_held or (row.pending_inputs and row.phase == "passive"):
-                self.counts["quarantine lifted"] += is_held
-                await ask(partial(self._world.peer.restart_session, name))
+            is_stopped = row.pending_inputs and row.phase == "passive"
+            await self._lift(name, row, is_due=bool(is_stopped))
+
+    async def _release_held(self) -> None:
+        """A start that two deaths of the daemon in a row cut short is held for the operator."""
+        for name, row in (await ask(self._world.peer.rows)).items():
+            await self._lift(name, row)
+
+    async def _lift(self, name: str, row: gateway_pb2.SessionRow, *, is_due: bool = False) -> None:
+        is_held = row.quarantined or row.phase == "quarantined"
+        if is_held or is_due:
+            self.counts["quarantine lifted"] += is_held
+            await ask(partial(self._world.peer.restart_session, name))
 
     # Processes
 
@@ -118,7 +127,7 @@ class Trouble:
         await self._world.until(lambda: not [pid for pid in pids if is_alive(pid)])
         await self.until_no_tool()
         await self._world.start()
-        await self.settle()
+        await self._release_held()
 
     async def _kill_watcher(self) -> None:
         """A client in a process of its own, which dies while the session talks to it."""
@@ -147,7 +156,7 @@ class Trouble:
             await self._world.wait_generation(generation + 1)
         finally:
             self._world.is_up.set()
-        await self.settle()
+        await self._release_held()
 
     async def _edit_badly(self) -> None:
         """What cannot be used changes nothing."""
@@ -171,14 +180,14 @@ class Trouble:
             await self._world.restart()
         finally:
             self._world.is_up.set()
-        await self.settle()
+        await self._release_held()
 
     async def _stop(self) -> None:
         self._world.is_up.clear()
         assert await self._world.stop() == 0, f"the daemon stopped badly: {self._world.log[-2000:]}"
         await self.until_no_tool()
         await self._world.start()
-        await self.settle()
+        await self._release_held()
 
     def _order(self, name: str) -> Callable[[], Awaitable[None]]:
         async def order() -> None:
