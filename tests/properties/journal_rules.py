@@ -39,6 +39,7 @@ class JournalRules:
         self.launched: set[str] = set()
         self.results: dict[str, OutcomeCategory] = {}
         self.passivated_by = 0
+        self.attended: set[str] = set()
         self.requests: dict[str, str] = {}
         """What became of each consent request: open, withdrawn, or the option that was chosen."""
 
@@ -70,6 +71,8 @@ class JournalRules:
 
     def _InputAdmitted(self, event: ev.InputAdmitted) -> None:
         self.waiting.append(event.input_id)
+        if event.attended:
+            self.attended.add(event.input_id)
 
     def _TurnStarted(self, event: ev.TurnStarted) -> None:
         assert self.turn is None, "two turns at a time"
@@ -158,6 +161,8 @@ class JournalRules:
         assert call_id in self._unanswered(turn), "asked for a call that is not open"
         assert call_id not in self.launched, "asked for a call that runs"
         assert call_id not in self.requests, "asked twice"
+        inputs = {*turn.inputs, *turn.joined}
+        assert not inputs or inputs & self.attended, "asked where nobody can answer"
         self.requests[call_id] = "open"
 
     def _ConsentAnswered(self, event: ConsentAnswered) -> None:

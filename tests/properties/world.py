@@ -15,7 +15,7 @@ from netclaw.core.messages import Message, UserMessage
 from netclaw.core.session import commands as c
 from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
-from netclaw.core.session.consent import is_parked
+from netclaw.core.session.consent import is_held, is_parked
 from netclaw.core.session.decide import decide
 from netclaw.core.session.evolve import evolve, replay
 from netclaw.core.session.phase import Phase
@@ -208,6 +208,10 @@ class World:
             make_id=self.make_id,
             settings=SETTINGS,
         )
+        turn = process.state.turn
+        if isinstance(command, c.Recover) and turn is not None and is_held(turn):
+            ended = [item for item in decision.events if isinstance(item, ev.TurnFailed)]
+            assert decision.runtime.drain or not ended, "a start ended a turn that people hold"
         if not decision.events:
             assert not decision.early
             self._conclude(process, decision)
