@@ -195,6 +195,20 @@ def test_the_status_line_says_phase_time_queue_context_and_cache(view: View) -> 
     assert view.status(is_connected=False, unsent=1).startswith("Disconnected | Queued 1 | ")
     view.show(processing("passivating"))
     assert view.status().startswith("Winding down | ")
+    view.now += 11
+    assert view.status().startswith("Ready | "), "its process has ended by now"
+
+
+@pytest.mark.requirement("operator.status-line")
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("recovering", "Recovering"), ("quarantined", "Quarantined"), ("stopped", "Ready")],
+)
+def test_a_process_that_died_at_work_works_no_more(view: View, kind: str, word: str) -> None:
+    view.show(processing(), Output(type="notice", outcome="compaction", text="No notes."))
+    assert view.status().startswith("Working | ")
+    view.show(Output(type="notice", outcome=kind, text="It ended."))
+    assert view.status().startswith(f"{word} | ")
 
 
 @pytest.mark.requirement("operator.status-line")

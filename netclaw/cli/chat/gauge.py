@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from netclaw.wire.v1.common_pb2 import Output
 
 _BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Waking up"}
-_REST = {"passivating": "Winding down", "backoff": "Crashed", "quarantined": "Quarantined"}
+_REST = {"passivating": "Winding down", "backoff": "Recovering", "quarantined": "Quarantined"}
+_TOLD_PHASES = {"recovering": "backoff", "quarantined": "quarantined", "stopped": "passive"}
+"""Kinds of notices that say what became of a session whose process cannot say it any more."""
+WINDING_DOWN_S = 10.0
+"""A process that winds down is gone after so long, and nothing tells of its end."""
 ENDED_RUNS = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
 """States of a child run that is over."""
 SHOW_ELAPSED_FROM_S = 1.0
@@ -36,6 +40,7 @@ class Gauge:
     context_window: int = 0
     cached_tokens: int = 0
     _busy_since: float = 0.0
+    _phase_since: float = 0.0
     _is_thinking: bool = False
     _consents: set[str] = field(default_factory=set)
     _runs: set[str] = field(default_factory=set)
@@ -63,24 +68,34 @@ class Gauge:
                 self.waiting = output.buffered_inputs
             case "title":
                 self.title = output.text
+            case "notice":
+                self._enter(_TOLD_PHASES.get(output.outcome, self.phase))
             case "usage":
                 self._usage(output)
             case "compaction":
                 self.context_tokens = output.tokens_after
-            case "thinking_delta" | "text_delta" | "tool_call" | "turn_completed":
+            case "thinking_delta" | "text_delta" | "tool_call":
                 self._is_thinking = output.type == "thinking_delta"
-                if output.type == "turn_completed":
-                    self._runs = set(output.open_child_runs)
+            case _:
+                self._open_work(output)
+
+    def _open_work(self, output: Output) -> None:
+        """What waits for people, and which child runs are open."""
+        match output.type:
             case "consent_request":
                 self._consents.add(output.call_id)
             case "consent_update":
                 self._consents.discard(output.call_id)
-            case "child":
-                self._child(output)
+            case "child" if output.outcome not in ENDED_RUNS:
+                self._runs.add(output.run_id)
+            case "turn_completed":
+                self._runs = set(output.open_child_runs)
 
     def _enter(self, phase: str) -> None:
         if phase in _BUSY and not self.is_busy:
             self._busy_since = self.clock()
+        if phase != self.phase:
+            self._phase_since = self.clock()
         self.phase = phase
         self._is_thinking = False
 
@@ -88,10 +103,6 @@ class Gauge:
         self.context_tokens = output.context_tokens or self.context_tokens
         self.context_window = output.context_window or self.context_window
         self.cached_tokens = output.usage.cached_input_tokens
-
-    def _child(self, output: Output) -> None:
-        if output.outcome not in ENDED_RUNS:
-            self._runs.add(output.run_id)
 
     def line(
         self, session_id: str, *, is_connected: bool, unsent: int, hint: str, columns: int
@@ -120,7 +131,9 @@ class Gauge:
         if self._consents:
             return "Decision needed"
         if not self.is_busy:
-            return _REST.get(self.phase, "Ready")
+            is_gone = self.clock() - self._phase_since >= WINDING_DOWN_S
+            is_over = self.phase == "passivating" and is_gone
+            return "Ready" if is_over else _REST.get(self.phase, "Ready")
         word = "Thinking" if self._is_thinking else _BUSY[self.phase]
         busy_s = self.clock() - self._busy_since
         return f"{word} {elapsed(busy_s)}" if busy_s >= SHOW_ELAPSED_FROM_S else word

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from netclaw.wire.v1.common_pb2 import Output
 
 MAX_TEXT_BYTES = 1024 * 1024
-FILTER_BITS = 1 | 2 | 8 | 16 | 32
-"""Text, deltas, tool calls, usage and files; thinking goes to logs alone."""
+FILTER_BITS = 1 | 2 | 8 | 16 | 32 | 64
+"""Everything but thinking, which goes to logs alone."""
 STOP_TIMEOUT_S = 2.0
 POLL_S = 0.2
 """How soon a Ctrl-C is noticed."""

@@ -132,6 +132,7 @@ _LINES: dict[str, Callable[[Output], str]] = {
         f"[compaction] {output.tokens_before} -> {output.tokens_after} tokens"
     ),
     "notice": lambda output: f"[notice] {output.text}",
+    "retry": lambda output: f"[retry] {output.text}",
     "consent_request": lambda output: (
         f"[consent] {output.tool_name} waits for a decision: {output.text}"
     ),
