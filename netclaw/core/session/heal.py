@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from netclaw.core.session import (
+    asides,
     child_control,
     consent,
     consent_answers,
@@ -19,6 +20,7 @@ from netclaw.core.session import (
     tool_batch,
     turn,
 )
+from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import Log
 from netclaw.core.session.events import Resumed
@@ -38,6 +40,8 @@ def recover(draft: Draft) -> None:
     if open_turn is None:
         consent_answers.go_on(draft)
         turn.take_up(draft)
+    elif asides.asked_to_stop(draft.state) is not None:
+        _stop(draft, open_turn)
     elif consent.is_held(open_turn):
         drain.close_lost_calls(draft, open_turn)
         consent_answers.go_on(draft)
@@ -61,6 +65,13 @@ def _resume(draft: Draft, open_turn: OpenTurn) -> None:
         tool_batch.pass_boundary_if_reached(draft)
     else:
         draft.call_model(open_turn)
+
+
+def _stop(draft: Draft, open_turn: OpenTurn) -> None:
+    """A person asked for the end of the turn while no process was there to hear it."""
+    drain.close_lost_calls(draft, open_turn)
+    consent.close_unlaunched(draft, draft.state.turn or open_turn, Withdrawal.TURN_STOPPED)
+    turn.stop(draft, draft.state.turn or open_turn)
 
 
 def _end(draft: Draft, open_turn: OpenTurn, why: str) -> None:

@@ -12,11 +12,13 @@ from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session import sentences, slash
 from netclaw.core.session.asides import TITLE_MAX_CHARACTERS
 from netclaw.core.session.commands import Advance
+from netclaw.core.session.consent_events import ConsentWithdrawn
 from netclaw.core.session.effects import CallModel, CallNotes, CancelModel, CancelTool
 from netclaw.core.session.events import (
     InputJoined,
     OutboxRow,
     TitleSet,
+    ToolResultRecorded,
     TurnOutcome,
     TurnRecorded,
     TurnStarted,
@@ -310,6 +312,49 @@ def test_stop_of_a_stranger_or_a_machine_leaves_another_persons_turn_alone(by: A
     story = working(ALICE)
     decision = story.admit("/stop", by=by)
     assert (decision.events, decision.effects) == ((), (queue(1),))
+
+
+@pytest.mark.requirement("context.slash-stop")
+def test_stop_reaches_a_turn_whose_process_is_gone() -> None:
+    story = working(ALICE)
+    story.crash()
+    story.given(story.input("/stop", by=ALICE), story.input("next", by=ALICE))
+    decision = story.start()
+    assert [type(event) for event in decision.events] == [
+        ToolResultRecorded,
+        TurnRecorded,
+        *(TurnStarted, TurnRecorded),
+        TurnStarted,
+    ]
+    assert decision.events[1] == like(TurnRecorded, outcome=TurnOutcome.STOPPED)
+    assert decision.early == (like(CallModel),)
+
+
+@pytest.mark.requirement("context.slash-stop")
+def test_stop_ends_a_turn_that_waits_for_consent() -> None:
+    story = ready()
+    story.admit("work", by=ALICE)
+    story.ask_consent()
+    story.clock.advance(1)
+    decision = story.admit("/status", by=ALICE)
+    assert decision.events == ()
+    decision = story.admit("/stop", by=ALICE)
+    assert decision.events[0] == like(ConsentWithdrawn)
+    assert like(TurnRecorded, outcome=TurnOutcome.STOPPED) in decision.events
+    assert story.state.buffered == ()
+
+
+@pytest.mark.requirement("context.slash-stop")
+def test_a_passive_session_whose_turn_waits_for_consent_is_stopped_at_its_start() -> None:
+    story = ready()
+    story.admit("work", by=ALICE)
+    story.ask_consent()
+    story.clock.advance(1)
+    story.crash()
+    story.given(story.input("/stop", by=ALICE))
+    decision = story.start()
+    assert decision.events[0] == like(ConsentWithdrawn)
+    assert (story.state.turn, story.state.buffered) == (None, ())
 
 
 @pytest.mark.requirement("context.slash-stop")
