@@ -111,4 +111,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 3 item 13",
         "Every command, setting and limit that a page names is there, and is what the page says.",
     ),
+    Requirement(
+        "operator.open-work",
+        "cli, sessions show",
+        "sessions show lists the calls that wait for a person, open child runs and live jobs.",
+    ),
 )
