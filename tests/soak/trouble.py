@@ -110,7 +110,9 @@ class Trouble:
             _signal(pid, signal.SIGKILL)
 
     async def _hang_session(self) -> None:
-        if pids := await self._pids():
+        """One that has begun: stopped in its first steps it could not die with its supervisor."""
+        rows = (await ask(self._world.peer.rows)).values()
+        if pids := [row.pid for row in rows if row.pid and row.phase != "recovering"]:
             _signal(self._random.choice(pids), signal.SIGSTOP)
 
     async def _kill_tool(self) -> None:
@@ -124,7 +126,7 @@ class Trouble:
     async def _kill_supervisor(self) -> None:
         pids = await self._pids()
         await self._world.kill()
-        await self._world.until(lambda: not [pid for pid in pids if is_alive(pid)])
+        await self._until_dead(pids)
         await self.until_no_tool()
         await self._world.start()
         await self._release_held()
@@ -197,6 +199,13 @@ class Trouble:
             await ask(lambda: call(request, metadata=peer.metadata, timeout=60))
 
         return order
+
+    async def _until_dead(self, pids: list[int]) -> None:
+        try:
+            await self._world.until(lambda: not any(map(is_alive, pids)))
+        except TimeoutError:
+            shown = [describe(pid) for pid in pids if is_alive(pid)]
+            raise AssertionError(f"sessions outlived their supervisor: {shown}") from None
 
     async def until_no_tool(self) -> None:
         """Wait until no tool of the soak runs; what outlives its owner is a broken promise."""
