@@ -215,4 +215,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S0 Multi-subscriber delivery",
         "A client that dies in mid-turn is dropped; neither the turn nor another client notices.",
     ),
+    Requirement(
+        "recovery.passivation-burst",
+        "issue 3 item 8",
+        "Inputs that meet a session in the moment it stops are each answered once.",
+    ),
 )
