@@ -29,11 +29,18 @@ from netclaw.ports.model import ModelRequest, Picture
 JsonObject = dict[str, Any]
 
 
-def render_body(settings: ModelSettings, request: ModelRequest) -> bytes:
-    """The JSON body of a streamed call, as UTF-8."""
+def render_body(
+    settings: ModelSettings, request: ModelRequest, *, must_alternate: bool = False
+) -> bytes:
+    """The JSON body of a streamed call, as UTF-8.
+
+    `must_alternate` joins neighbouring user messages: the templates of some open models (Gemma's
+    and Mistral's among them) refuse two in a row.
+    """
+    messages = render_messages(settings, request)
     body: JsonObject = {
         "model": settings.model_id,
-        "messages": render_messages(settings, request),
+        "messages": joined(messages) if must_alternate else messages,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -56,6 +63,29 @@ def render_messages(settings: ModelSettings, request: ModelRequest) -> list[Json
         rendered.append({"role": "system", "content": request.system_prompt})
     rendered.extend(_message(message, wire_ids, pictures) for message in request.messages)
     return rendered
+
+
+def joined(messages: list[JsonObject]) -> list[JsonObject]:
+    """The same conversation without two user messages in a row."""
+    result: list[JsonObject] = []
+    for message in messages:
+        last = result[-1] if result else {}
+        if message["role"] == "user" == last.get("role"):
+            content = _with(last["content"], message["content"])
+            result[-1] = {"role": "user", "content": content}
+        else:
+            result.append(message)
+    return result
+
+
+def _with(first: str | list[JsonObject], second: str | list[JsonObject]) -> str | list[JsonObject]:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_parts(first), *_parts(second)]
+
+
+def _parts(content: str | list[JsonObject]) -> list[JsonObject]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _message(message: Message, wire_ids: WireIds, pictures: Pictures) -> JsonObject:

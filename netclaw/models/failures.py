@@ -222,6 +222,14 @@ def from_error_event(value: Any, *, secrets: Secrets) -> ModelCallError:
     )
 
 
+_ALTERNATION_WORDS = re.compile(r"roles? must alternate|must alternate between", re.IGNORECASE)
+
+
+def wants_alternation(error: ModelCallError) -> bool:
+    """Whether a chat template refused two messages of one role in a row, before any answer."""
+    return error.is_before_first_chunk and bool(_ALTERNATION_WORDS.search(error.detail))
+
+
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """How long the provider asks to wait: `retry-after-ms`, or `Retry-After` as seconds or date."""
     milliseconds = _number(headers.get("retry-after-ms"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from urllib.parse import urlsplit
 
 from netclaw.core.settings import ModelSettings
@@ -11,8 +12,8 @@ from netclaw.models.chat_reply import ChatReplyAssembler
 from netclaw.models.chat_request import render_body
 from netclaw.models.connections import ModelConnections
 from netclaw.models.exchange import ModelExchange
-from netclaw.models.failures import Secrets
-from netclaw.ports.model import Credential, ModelRequest, StreamItem
+from netclaw.models.failures import Secrets, wants_alternation
+from netclaw.ports.model import Credential, ModelCallError, ModelRequest, StreamItem
 
 
 class OpenAICompatibleClient:
@@ -27,6 +28,8 @@ class OpenAICompatibleClient:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
+        self._must_alternate = False
+        """Whether the model's chat template refused two user messages in a row."""
         self._secrets = Secrets(credential.secret if credential else None)
         self._exchange = ModelExchange(
             completions_url(settings.endpoint),
@@ -37,9 +40,28 @@ class OpenAICompatibleClient:
             wall_clock=wall_clock,
         )
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """See `ModelClient.stream`. One attempt; `RetryingClient` adds more."""
-        body = render_body(self._settings, request)
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """See `ModelClient.stream`. One attempt; `RetryingClient` adds more.
+
+        A model whose template demands that user and assistant take turns is asked again at once,
+        with neighbouring user messages joined, and from then on only so.
+        """
+        try:
+            async with aclosing(self._attempt(request)) as items:
+                async for item in items:
+                    yield item
+        except ModelCallError as error:
+            if self._must_alternate or not wants_alternation(error):
+                raise
+        else:
+            return
+        self._must_alternate = True
+        async with aclosing(self._attempt(request)) as items:
+            async for item in items:
+                yield item
+
+    def _attempt(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        body = render_body(self._settings, request, must_alternate=self._must_alternate)
         return self._exchange.stream(body, ChatReplyAssembler(self._secrets))
 
 

@@ -194,6 +194,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A file that is no model, or a missing engine, is one clear sentence and an exit code.",
     ),
     Requirement(
+        "models.alternation",
+        "issue 3 item 5",
+        "A model whose template demands that roles alternate is asked again in that form, once.",
+    ),
+    Requirement(
         "models.embedded-model",
         "issue 2 item 9",
         "A real model streams a real answer through netclaw's own client.",
