@@ -70,6 +70,10 @@ HOLD_NOTICE = {
 }
 
 
+_WITHOUT_A_VOICE = (SlotState.PASSIVE, SlotState.BACKOFF)
+"""States that no process can tell of: who shows somebody typing must hear that nobody does."""
+
+
 class Slot:
     """The supervisor's side of one session; implements the live session's `Listener`."""
 
@@ -118,6 +122,10 @@ class Slot:
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(None)
+            if state in _WITHOUT_A_VOICE:
+                self.hub.publish(
+                    OutputBatch(outputs=[Output(type="processing", phase=self.display_phase)])
+                )
 
     async def until_state(self, *wanted: SlotState) -> None:
         """Return once the state is one of these."""

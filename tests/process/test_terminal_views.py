@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 
 import pytest
 
 from tests.cli.terminal import ESCAPES, Terminal, visible
-from tests.process.test_command_line import cli
+from tests.process.test_command_line import begin, cli, finish
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(120)
@@ -70,3 +72,20 @@ def _end(person: Terminal, watcher: Terminal) -> None:
     assert person.ended() == 0
     watcher.interrupt()
     assert watcher.ended() == 0
+
+
+@pytest.mark.requirement("operator.phase-without-process")
+@pytest.mark.parametrize("verb", ["stop", "kill"])
+async def test_who_watches_hears_that_a_process_is_gone(world: World, verb: str) -> None:
+    await cli(world, "chat", "-p", "[[reply:first]]", "--resume", "notes")
+    words = ("sessions", "attach", "notes", "--filter", "processing-state", "--after", "0")
+    watcher = await begin(world, *words, "--json")
+    assert watcher.stdout is not None
+    phases: list[str] = []
+    async with asyncio.timeout(45):
+        assert json.loads(await watcher.stdout.readline())["type"] == "turn_completed"
+        await cli(world, "sessions", verb, "notes")
+        while "passive" not in phases:
+            phases.append(json.loads(await watcher.stdout.readline()).get("phase", ""))
+    watcher.send_signal(signal.SIGINT)
+    assert (await finish(watcher)).code == 0

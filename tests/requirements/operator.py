@@ -116,4 +116,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "cli, sessions show",
         "sessions show lists the calls that wait for a person, open child runs and live jobs.",
     ),
+    Requirement(
+        "operator.phase-without-process",
+        "S0 Multi-subscriber delivery",
+        "Who is shown that a session works is told when its process is gone, however that ended.",
+    ),
 )

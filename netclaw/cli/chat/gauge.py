@@ -18,6 +18,7 @@ _BUSY = {"processing": "Working", "compacting": "Compacting", "recovering": "Wak
 _REST = {"passivating": "Winding down", "backoff": "Recovering", "quarantined": "Quarantined"}
 _TOLD_PHASES = {"recovering": "backoff", "quarantined": "quarantined", "stopped": "passive"}
 """Kinds of notices that say what became of a session whose process cannot say it any more."""
+_NO_PROCESS = ("passive", "backoff")
 WINDING_DOWN_S = 10.0
 """A process that winds down is gone after so long, and nothing tells of its end."""
 ENDED_RUNS = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
@@ -65,7 +66,8 @@ class Gauge:
         match output.type:
             case "processing":
                 self._enter(output.phase)
-                self.waiting = output.buffered_inputs
+                if output.phase not in _NO_PROCESS:  # nobody counts there what waits
+                    self.waiting = output.buffered_inputs
             case "title":
                 self.title = output.text
             case "notice":
