@@ -18,6 +18,9 @@ from tests.soak.stored import Row
 
 PHASES = frozenset({"recovering", "ready", "processing", "compacting", "passivating"})
 
+WITHOUT_PROCESS = frozenset({"passive", "backoff"})
+"""What the supervisor says of a session whose process is gone; no phase of a process."""
+
 FREE_MOVES: dict[str, tuple[str, ...]] = {
     "recovering": ("ready",),
     "ready": ("compacting", "passivating"),
@@ -119,7 +122,7 @@ def check_phases(session: str, rows: list[Row], seen: Iterable[Seen]) -> list[st
 
 def _check(story: _Story, outputs: list[Seen]) -> Iterator[str]:
     """One subscription, cut at each start of a process."""
-    live = [item for item in outputs if item.incarnation]
+    live = [o for o in outputs if o.incarnation and o.phase not in WITHOUT_PROCESS]
     for incarnation, part in groupby(live, key=lambda item: item.incarnation):
         yield from _check_process(story, incarnation, list(part))
 
