@@ -2,7 +2,8 @@
 
 The lock decides, nothing else: a process id in the file is a hint for people, and a stale file
 means nothing (decision 80, S0 "One daemon per home"). The file is never removed, because a second
-opener could then hold a lock on a name that is gone.
+opener could then hold a lock on a name that is gone. Should somebody else remove it, the folder it
+lies in still tells: it is locked too, where the file system can do that.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ class HomeLock:
     program of the same process take it over.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, folder: int | None) -> None:
         self._path = path
         self._descriptor = descriptor
+        self._folder = folder
 
     @classmethod
     def acquire(cls, path: Path) -> HomeLock:
@@ -45,12 +47,13 @@ class HomeLock:
             try:
                 _lock(path, descriptor)
                 is_current = _is_same_file(path, descriptor)
+                folder = _lock_folder(path, descriptor) if is_current else None
             except BaseException:
                 os.close(descriptor)
                 raise
             if is_current:
                 _note_owner(descriptor)
-                return cls(path, descriptor)
+                return cls(path, descriptor, folder)
             os.close(descriptor)
 
     @classmethod
@@ -68,8 +71,9 @@ class HomeLock:
             raise InvalidArgumentError("The inherited descriptor is not the lock of this home.")
         os.set_inheritable(descriptor, False)
         _lock(path, descriptor)
+        folder = _lock_folder(path, descriptor)
         _note_owner(descriptor)
-        return cls(path, descriptor)
+        return cls(path, descriptor, folder)
 
     @property
     def descriptor(self) -> int:
@@ -83,6 +87,9 @@ class HomeLock:
 
     def close(self) -> None:
         """Release the lock; harmless when repeated."""
+        if self._folder is not None:
+            os.close(self._folder)
+            self._folder = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -106,6 +113,26 @@ def _lock(path: Path, descriptor: int) -> None:
         raise AlreadyRunningError(_sentence(path, descriptor)) from None
     except OSError as error:
         raise failures.from_os(error) from error
+
+
+def _lock_folder(path: Path, descriptor: int) -> int | None:
+    """Lock the folder as well; None where that cannot be done, the file's lock is held anyway.
+
+    Raises `AlreadyRunningError` when another process holds it: its lock file was removed.
+    """
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise AlreadyRunningError(_sentence(path, descriptor)) from None
+    except OSError:
+        os.close(folder)
+        return None
+    return folder
 
 
 def _sentence(path: Path, descriptor: int) -> str:

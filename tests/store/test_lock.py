@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +113,36 @@ def test_what_the_file_says_decides_nothing(tmp_path: Path, content: str) -> Non
             HomeLock.acquire(path)
 
 
+@pytest.mark.requirement("store.one-owner")
+@pytest.mark.parametrize("program", [HOLDER, RESTARTER])
+def test_a_lock_file_that_was_removed_makes_no_second_owner(tmp_path: Path, program: str) -> None:
+    path = tmp_path / "netclaw.lock"
+    holder = run(program, path)
+    line(holder)
+    path.unlink()
+    with pytest.raises(AlreadyRunningError, match="in use by"):
+        HomeLock.acquire(path)
+    end(holder)
+    HomeLock.acquire(path).close()
+
+
+@pytest.mark.requirement("store.one-owner")
+def test_a_folder_that_cannot_be_locked_leaves_the_file_to_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "netclaw.lock"
+    flock = fcntl.flock
+
+    def flock_files(descriptor: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "no locks on folders here")
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock_files)
+    with HomeLock.acquire(path), pytest.raises(AlreadyRunningError):
+        HomeLock.acquire(path)
+
+
 @pytest.mark.requirement("store.lock-over-exec")
 def test_the_lock_is_held_through_an_exec(tmp_path: Path) -> None:
     path = tmp_path / "netclaw.lock"
@@ -160,7 +192,7 @@ def test_a_lock_on_a_removed_file_is_no_lock(
     monkeypatch.setattr(fcntl, "flock", flock)
     with HomeLock.acquire(path):
         assert path.exists()
-        assert len(calls) == 2
+        assert len(calls) == 3, "the removed file, the new one, and the folder"
         with pytest.raises(AlreadyRunningError):
             HomeLock.acquire(path)
 
