@@ -29,4 +29,4 @@ class PathFacts(Protocol):
 
 
 class ShellParserError(Exception):
-    """The parser could not be run, or gave no answer in time."""
+    """The parser could not be run."""

@@ -16,9 +16,10 @@ from contextlib import suppress
 
 from netclaw.core.authz.facts import ParsedShell
 from netclaw.core.authz.shell_nodes import ShellTreeError, read_tree
+from netclaw.core.authz.text_gate import MAX_UNPROVED_CHARS
 from netclaw.ports.shell_parser import ShellParserError
 
-PARSE_S = 10.0
+PARSE_S = 5.0
 """How long a parser may take; one that is slower is killed and proves nothing."""
 
 MAX_TREE_BYTES = 4 * 1024 * 1024
@@ -43,10 +44,12 @@ class ShfmtParser:
         if answer is not None:
             with suppress(ShellTreeError):
                 return ParsedShell(tree=await asyncio.to_thread(read_tree, answer))
+        if len(source) > MAX_UNPROVED_CHARS:
+            return ParsedShell(tree=None)
         return ParsedShell(tree=None, loose=await asyncio.to_thread(_loose, source))
 
     async def _answer(self, source: str) -> str | None:
-        """The JSON of an accepted text; None for one that is refused or too large."""
+        """The JSON of an accepted text; None for one that is refused, too large or too slow."""
         if not self._program:
             raise ShellParserError("shfmt is not installed, so no command can be judged.")
         try:
@@ -67,7 +70,7 @@ class ShfmtParser:
             async with asyncio.timeout(PARSE_S):
                 return await _exchange(process, source.encode("utf-8"))
         except TimeoutError:
-            raise ShellParserError("shfmt gave no answer in time.") from None
+            return None
         finally:
             with suppress(ProcessLookupError):
                 process.kill()

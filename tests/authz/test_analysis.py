@@ -20,6 +20,7 @@ from netclaw.core.authz.facts import (
     Unresolved,
 )
 from netclaw.core.authz.flow import State, is_sensitive, join
+from netclaw.core.authz.profiles import ConsentModes
 from netclaw.core.authz.shell_builtins import is_test_harmless
 from netclaw.core.authz.shell_nodes import Node
 from netclaw.core.authz.shell_paths import normal
@@ -148,6 +149,48 @@ def test_a_large_command_is_judged_in_bounded_time() -> None:
     deep = "echo " + "$(echo " * 300 + "x" + ")" * 300
     assert described(Shell(deep).decide()) in ("ask1", "deny shell_references_protected_path")
     assert time.process_time() - began < 5
+
+
+HOSTILE = {
+    "unproved": "'\"'" * 20_000,
+    "unproved in a shell": f"bash -c '{'(' * 9000}'",
+    "stars": "ls ./" + "*a" * 40_000,
+    "patterns": "ls src/" + "*a" * 600 + "/x ~/.netclaw/" + "*a" * 600,
+    "detours": "python3 -c '" + "a/" * 16_000 + "../" * 16_000 + "\n'",
+    "colons": "ls " + ":/a" * 30_000,
+    "braces": "echo " + "{a,b}" * 18_000,
+    "escapes": "ls $'" + "\\x41" * 20_000 + "'",
+    "words": "ls " + " ".join(f"w{number}" for number in range(4000)),
+    "wrappers": "env " * 3000 + "ls",
+    "finds": "find " + "-exec " * 3000,
+    "shells": "timeout " + "bash " * 3000,
+    "substitutions": "echo " + "$(" * 20_000,
+    "pipes": "|".join(["ls"] * 300),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.requirement("authz.total")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_costs_little(name: str) -> None:
+    facts_of("ls")
+    began = time.process_time()
+    decision = Shell(HOSTILE[name]).decide()
+    assert time.process_time() - began < 1.5
+    assert decision.code != "internal_policy_failure"
+
+
+@pytest.mark.requirement("authz.denials-see-everything")
+def test_no_number_of_wrappers_hides_a_denial() -> None:
+    for text in ("env " * 200 + "sudo ls", "nice find . -exec env timeout 5 sudo ls \\;"):
+        assert Shell(text).decide().code == "hard_deny_privilege_escalation"
+
+
+@pytest.mark.requirement("authz.corrections", "authz.text-first")
+def test_a_long_text_that_is_not_proved_never_runs_not_even_under_auto() -> None:
+    text = "ls '" + "x " * 5000
+    auto = policy(profile(modes=ConsentModes(tools={"shell_execute": "Auto"})))
+    assert described(Shell(text).decide(under=auto)) == "correct ShortenShellCommand"
 
 
 def test_states_join_to_what_both_know() -> None:

@@ -51,7 +51,7 @@ async def test_a_tree_beyond_the_limit_proves_nothing(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.requirement("authz.parser")
-async def test_a_parser_that_is_missing_broken_or_slow_is_an_error(
+async def test_a_parser_that_is_missing_is_an_error_and_a_slow_one_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ShellParserError, match="not installed"):
@@ -62,8 +62,7 @@ async def test_a_parser_that_is_missing_broken_or_slow_is_an_error(
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
     monkeypatch.setattr(shell_parser, "PARSE_S", 0.2)
-    with pytest.raises(ShellParserError, match="in time"):
-        await ShfmtParser(str(slow)).parse("ls")
+    assert (await ShfmtParser(str(slow)).parse("ls")).tree is None
 
 
 @pytest.mark.requirement("authz.parser")

@@ -34,6 +34,7 @@ class Collector:
         self.directories: dict[str, None] = {}
         self.has_too_many_values = False
         self.is_parsed = True
+        self.is_too_long = False
 
     def parsed(self, source: str) -> ParsedShell | None:
         """How a text parses; None if that is not known yet."""
@@ -74,4 +75,5 @@ class Collector:
             directories=tuple(self.directories),
             has_too_many_values=self.has_too_many_values,
             is_parsed=self.is_parsed,
+            is_too_long=self.is_too_long,
         )

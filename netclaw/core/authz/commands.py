@@ -216,8 +216,8 @@ def _wrapped(command: Command) -> tuple[WordFact, ...] | None:
     """The words of a shell, itself named or behind `env`, `nohup` or `timeout`."""
     words = command.words
     if command.program in SHELL_WRAPPERS:
-        behind = scan.unwrapped([word.shapes for word in words])[1]
-        words = words[len(words) - len(behind) :]
+        behind = scan.behind([word.shapes for word in words])
+        words = words[len(words) - len(behind[0]) :] if behind else words
     return words if words and words[0].literal in SHELLS else None
 
 

@@ -120,6 +120,8 @@ def _advice(request: AuthorizationRequest, policy: Policy) -> RemediationCode | 
         return None
     if call.refusal is not None and call.refusal.fault is TextFault.TOO_LONG:
         return RemediationCode.SHORTEN_SHELL_COMMAND
+    if call.facts is not None and call.facts.is_too_long:
+        return RemediationCode.SHORTEN_SHELL_COMMAND
     candidates = call.facts.candidates if call.facts is not None else ()
     if any(item.argv[:1] and item.argv[0] in policy.native_tools for item in candidates):
         return RemediationCode.USE_NATIVE_TOOL

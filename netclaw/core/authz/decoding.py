@@ -27,6 +27,9 @@ _BRACES = {_OPEN: "{", _COMMA: ",", _CLOSE: "}"}
 
 MAX_WORDS_OF_BRACES = 64
 
+MAX_PATTERN_CHARS = 1024
+"""A longer pattern for one name is taken to match."""
+
 _ANSI_C = re.compile(
     r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)|(.)", re.DOTALL
 )
@@ -179,6 +182,8 @@ def glob_matches(shape: str, name: str) -> bool:
     written, as bash demands, but an unknown part stands for anything. Takes time in proportion to
     both lengths, whatever the pattern.
     """
+    if len(shape) > MAX_PATTERN_CHARS:
+        return True
     if has_glob(shape[:1]) and name.startswith("."):
         return False
     pattern = [_piece(found.group()) for found in _PIECES.finditer(shape)]

@@ -194,6 +194,8 @@ class ShellFacts:
     """Every known directory that a command may run in."""
     has_too_many_values: bool = False
     is_parsed: bool = True
+    is_too_long: bool = False
+    """A text in it is not proved and too long to be searched: it has to be shortened."""
 
 
 def display_of(phrase: tuple[str, ...]) -> str:

@@ -33,7 +33,7 @@ READ_ONLY = (CONFIGURATION, "logs")
 DEFAULT_NAME = ".netclaw"
 
 _NEEDS_BOUNDARY = r"(?![a-z0-9_-])"
-_DETOUR = re.compile(r"[^\s]*/\.\.[^\s]*")
+_TOKEN = re.compile(r"\S+")
 
 
 def names_of(path: str) -> str:
@@ -101,12 +101,13 @@ class ProtectedPaths:
         )
         if any(self._is_mentioned(text, facts.directories, readable) for text in facts.mentions):
             return True
-        return any(
-            self._is_named(shape, invocation.cwds, readable)
+        words = {
+            (shape, invocation.cwds)
             for invocation in facts.invocations
             for shapes in invocation.words
             for shape in shapes
-        )
+        }
+        return any(self._is_named(shape, cwds, readable) for shape, cwds in words)
 
     def _is_ordinary_file(self, fact: PathFact) -> bool:
         return fact.kind is PathKind.FILE and self._is_in_configuration(names_of(fact.canonical))
@@ -170,7 +171,7 @@ def plain_text(text: str) -> str:
     """A text as names are looked for in it: no quotes, no detours, no case."""
     made = re.sub(r"['\"\\]", "", text).casefold()
     made = re.sub(r"/+(?:\./+)*", "/", made)
-    return _DETOUR.sub(lambda found: _straight(found.group()), made)
+    return _TOKEN.sub(lambda found: _straight(found.group()), made) if "/.." in made else made
 
 
 def _straight(text: str) -> str:

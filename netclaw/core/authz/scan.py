@@ -15,11 +15,14 @@ from netclaw.core.authz.decoding import close_classes, double_quoted, expand_bra
 from netclaw.core.authz.facts import Invocation
 from netclaw.core.authz.flow import State
 from netclaw.core.authz.shell_nodes import Node
-from netclaw.core.authz.vocabulary import SHELLS, WRAPPERS
+from netclaw.core.authz.text_gate import MAX_UNPROVED_CHARS
+from netclaw.core.authz.vocabulary import SHELLS, WRAPPERS, Wrapper
 from netclaw.core.authz.words import WordFact, WordReader
 
 MAX_DEPTH = 5
 """Shells within shells; deeper than that nothing is proved anyway."""
+
+MAX_CHAIN = 40
 
 MAX_WRAPPED = 8
 """Commands that one wrapper is searched for."""
@@ -76,7 +79,9 @@ def scan_source(collector: Collector, source: str, depth: int) -> None:
     parsed = collector.parsed(source)
     if parsed is None:
         return
-    if parsed.tree is None:
+    if parsed.tree is None and len(source) > MAX_UNPROVED_CHARS:
+        collector.is_too_long = True
+    elif parsed.tree is None:
         collector.mentions.append(source)
         for loose in (*parsed.loose, *_lines(source)):
             words = tuple((rough(text),) for text in loose)
@@ -137,23 +142,29 @@ def _after_c(words: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def unwrapped(words: Sequence[tuple[str, ...]]) -> list[Sequence[tuple[str, ...]]]:
-    """The words as a command, and again behind every wrapper at their start."""
+    """The words as a command, and again behind every wrapper at their start.
+
+    Of wrappers within wrappers only the first words are kept: what ends the chain is whole.
+    """
     found: list[Sequence[tuple[str, ...]]] = [words]
     pending = [words]
-    while pending and len(found) < 40:
+    while pending:
         current = pending.pop()
-        if not current:
-            continue
-        inner = _behind(current)
-        found.extend(inner)
-        pending.extend(inner)
+        for inner in behind(current) if current else ():
+            is_wrapper = bool(inner) and _wrapper_of(inner) is not None
+            pending.extend([inner] if is_wrapper else [])
+            if not is_wrapper or len(found) < MAX_CHAIN:
+                found.append(inner[:MAX_CHAIN] if is_wrapper else inner)
     return found
 
 
-def _behind(words: Sequence[tuple[str, ...]]) -> list[Sequence[tuple[str, ...]]]:
+def _wrapper_of(words: Sequence[tuple[str, ...]]) -> Wrapper | None:
+    return WRAPPERS.get(words[0][0].rpartition("/")[2].lower())
+
+
+def behind(words: Sequence[tuple[str, ...]]) -> list[Sequence[tuple[str, ...]]]:
     """What the wrapper at the start of some words would run; empty if there is none."""
-    name = words[0][0].rpartition("/")[2].lower()
-    wrapper = WRAPPERS.get(name)
+    wrapper = _wrapper_of(words)
     if wrapper is None:
         return []
     if wrapper.after:

@@ -70,9 +70,13 @@ class PathFinder:
         )
 
     def _look_up(self, shape: str, operation: FileOperation, *, is_certain: bool) -> None:
-        if UNKNOWN in shape or not shape or len(shape) > MAX_PATH_CHARS:
+        if UNKNOWN in shape or not shape:
             return
         is_glob = has_glob(shape)
+        if len(shape) > MAX_PATH_CHARS:
+            if is_glob:  # what it matches may be short
+                self._unresolved = Unresolved.GLOB
+            return
         text = self._covering(shape) if is_glob else _clean(shape)
         if text is None:
             return
@@ -135,7 +139,8 @@ def _file_values(text: str) -> Iterator[str]:
         return
     yield value
     if ":" in value:
-        yield from (part for part in value.split(":") if part.startswith(("/", "~")))
+        parts = dict.fromkeys(value.split(":"))
+        yield from (part for part in parts if part.startswith(("/", "~")))
 
 
 def _clean(text: str) -> str | None:

@@ -13,6 +13,9 @@ from enum import StrEnum
 MAX_COMMAND_BYTES = 100_000
 """The kernel takes at most 128 KiB in one argument of a program."""
 
+MAX_UNPROVED_CHARS = 8000
+"""A longer text that no parser proves is not searched for denials, and so never run."""
+
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Marks that make a person read another command than the one that runs."""
 
