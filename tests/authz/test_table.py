@@ -10,7 +10,8 @@ from tests.authz.world import Shell, grants_for
 
 REFERENCE = rows("reference_table.txt")
 OWN = rows("own_table.txt")
-ALL = [*REFERENCE, *OWN]
+BUGS = rows("bug_table.txt")
+ALL = [*REFERENCE, *OWN, *BUGS]
 
 KEYS_OF_LETTERS = {
     "C": "approve_session",
@@ -25,7 +26,7 @@ def every_row(given: list[Row]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", given, ids=str)
 
 
-@pytest.mark.requirement("authz.table", "authz.grant-scopes")
+@pytest.mark.requirement("authz.table", "authz.grant-scopes", "authz.upstream-bugs")
 @pytest.mark.requirement("authz.options", "authz.unresolved-once")
 @every_row(ALL)
 def test_a_command_that_somebody_can_be_asked_about(row: Row) -> None:
@@ -61,9 +62,11 @@ def test_a_command_when_nobody_can_answer(row: Row) -> None:
     assert described(Shell(row.command, is_attended=False).decide()) == expected
 
 
-@pytest.mark.requirement("authz.table")
+@pytest.mark.requirement("authz.table", "authz.upstream-bugs")
 def test_the_tables_hold_what_they_promise() -> None:
+    assert {int(row.number) for row in BUGS} >= {1, *range(7, 24)}
     numbers = {int(row.number) for row in REFERENCE}
     assert {1, 2, 4, 5, 7, 8, 9, 81} <= numbers
     assert len(OWN) >= 150
-    assert len({(row.number, row.command) for row in ALL}) == len(ALL)
+    for table in (REFERENCE, OWN, BUGS):
+        assert len({(row.number, row.command) for row in table}) == len(table)

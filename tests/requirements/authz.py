@@ -14,6 +14,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A call is judged alike whether or not somebody can answer; only asking becomes a denial.",
     ),
     Requirement(
+        "authz.upstream-bugs",
+        "authorization reference 11",
+        "The classes of faults that upstream fixed in judging commands do not occur here.",
+    ),
+    Requirement(
         "authz.total",
         "issue 4 item 1",
         "The decision never raises: whatever cannot be judged is denied as an internal failure.",
