@@ -38,6 +38,7 @@ SCRIPT = r"""
 exec 2>/dev/null
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1
 export GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_NO_LAZY_FETCH=1 GIT_PAGER=cat
+export GIT_ALLOW_PROTOCOL=none
 keys=() values=()
 put() { keys+=("$1"); values+=("$2"); }
 put core.fsmonitor false
@@ -45,7 +46,6 @@ put core.hooksPath /dev/null
 put core.sshCommand false
 put core.pager cat
 put credential.helper ""
-put protocol.allow never
 put status.submoduleSummary false
 while IFS= read -r key; do put "$key" ""; done < <(
     git config --name-only --get-regexp '^filter\..*\.(clean|smudge|process|required)$')
@@ -57,7 +57,9 @@ exec git status --porcelain=v2 --branch -z --untracked-files=normal --ignore-sub
     --no-renames
 """
 """Configuration from the environment wins over the repository's own; filters are named by the
-repository, so their names are asked first (reading configuration starts nothing)."""
+repository, so their names are asked first (reading configuration starts nothing). Objects that a
+repository lacks are fetched from nowhere: its `protocol.NAME.allow` outdoes `protocol.allow`, but
+not GIT_ALLOW_PROTOCOL, and a Git before 2.45 need not know GIT_NO_LAZY_FETCH."""
 
 
 class _EnoughError(Exception):

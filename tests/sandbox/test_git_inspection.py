@@ -140,6 +140,44 @@ async def test_no_program_of_the_repository_runs_and_nothing_is_written(
     assert (folder / "sprung").exists(), "the traps are real: a plain git springs them"
 
 
+@pytest.mark.parametrize("is_program_the_url", [True, False], ids=["url", "upload-pack"])
+async def test_objects_that_lack_are_not_fetched_by_a_program_of_the_repository(
+    rig: Rig,
+    facts: SandboxFacts,
+    monkeypatch: pytest.MonkeyPatch,
+    is_program_the_url: bool,
+) -> None:
+    changed(rig)
+    folder = Path(rig.project)
+    trap = folder / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch '{folder}/sprung'\n")
+    trap.chmod(0o755)
+    git(rig, "clone", "-q", "--bare", ".", "../upstream")
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{trap}" if is_program_the_url else f"{rig.folder}/upstream",
+        "remote.origin.uploadPack": str(trap),
+        "protocol.ext.allow": "always",
+        "protocol.file.allow": "always",
+    }.items():
+        git(rig, "config", key, value)
+    tree = subprocess.check_output(["git", "rev-parse", "HEAD^{tree}"], cwd=folder, text=True)
+    (folder / ".git/objects" / tree[:2] / tree[2:].strip()).unlink()
+    # A Git that does not know this switch; the others have to hold.
+    assert "GIT_NO_LAZY_FETCH=1" in git_inspection.SCRIPT
+    monkeypatch.setattr(
+        git_inspection, "SCRIPT", git_inspection.SCRIPT.replace("GIT_NO_LAZY_FETCH=1", "")
+    )
+    rig.settings = ToolSettings(shell_mode=ShellMode.HOST_ALLOWED)
+    bare = replace(facts, backend=None)
+    assert await look(rig, GitInspection(bare, SandboxRunner(bare))) is None
+    assert not (folder / "sprung").exists()
+    git(rig, "status", may_fail=True)
+    assert (folder / "sprung").exists(), "the trap is real: a plain git springs it"
+
+
 async def test_without_a_sandbox_git_is_not_asked(rig: Rig) -> None:
     changed(rig)
     bare = replace(TOLD, backend=None)
