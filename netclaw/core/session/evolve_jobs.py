@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from netclaw.core.ids import JobId, TurnId
-from netclaw.core.session.events import Recorded, TurnOutcome
+from netclaw.core.session.events import Recorded
 from netclaw.core.session.job_events import (
     JobEnded,
     JobReaped,
@@ -59,20 +59,17 @@ def job_reported(state: SessionState, recorded: Recorded, event: JobReported) ->
     return _with_job(state, event.job_id, lambda job: replace(job, reported_in=event.turn_id))
 
 
-def drop_told(
-    jobs: tuple[JobRun, ...], turn_id: TurnId, outcome: TurnOutcome | None
-) -> tuple[JobRun, ...]:
-    """The record once this turn is over (`outcome` None: it failed).
+def drop_told(jobs: tuple[JobRun, ...], turn_id: TurnId, *, are_listed: bool) -> tuple[JobRun, ...]:
+    """The record once this turn is over; `are_listed` if it completed and a model saw the list.
 
-    What it reported is gone; a reaped job goes with the first completed turn, which listed it.
+    What it reported is gone; a reaped job goes with the first turn that listed it.
     """
     if not jobs:
         return jobs
-    is_completed = outcome is TurnOutcome.COMPLETED
     return tuple(
         job
         for job in jobs
-        if job.reported_in != turn_id and not (is_completed and job.state is JobState.REAPED)
+        if job.reported_in != turn_id and not (are_listed and job.state is JobState.REAPED)
     )
 
 

@@ -221,7 +221,8 @@ def tool_result_recorded(
 
 def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) -> SessionState:
     """The turn is over and its inputs are consumed."""
-    after = _consume(state, event.turn_id, event.input_ids, outcome=event.outcome)
+    is_completed = event.outcome is TurnOutcome.COMPLETED
+    after = _consume(state, event.turn_id, event.input_ids, is_completed=is_completed)
     meter = state.meter.learned(event.request_size, event.context_tokens)
     tokens = event.context_tokens or meter.tokens(event.request_size.total)
     return replace(
@@ -236,7 +237,7 @@ def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) 
 def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> SessionState:
     """The turn is over; listed inputs are consumed, its other inputs wait again."""
     returned = _returned(state, event)
-    after = _consume(state, event.turn_id, event.input_ids, outcome=None)
+    after = _consume(state, event.turn_id, event.input_ids, is_completed=False)
     return replace(
         after,
         answers=_answers_left(state, frozenset(event.closed_call_ids)),
@@ -369,11 +370,12 @@ def _consume(
     turn_id: TurnId,
     input_ids: tuple[InputId, ...],
     *,
-    outcome: TurnOutcome | None,
+    is_completed: bool,
 ) -> SessionState:
     """Drop these inputs and close the turn: what it does not list waits again, in order."""
     _, waiting = _split(state.buffered, input_ids)
-    if _open(state, turn_id) is None:
+    turn = _open(state, turn_id)
+    if turn is None:
         return replace(state, buffered=waiting)
     _, back = _split(state.in_turn, input_ids)
     return replace(
@@ -382,5 +384,5 @@ def _consume(
         in_turn=(),
         turn=None,
         children=close_delivered(state.children, turn_id),
-        jobs=drop_told(state.jobs, turn_id, outcome),
+        jobs=drop_told(state.jobs, turn_id, are_listed=is_completed and not turn.is_aside),
     )

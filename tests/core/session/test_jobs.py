@@ -249,6 +249,17 @@ def test_a_reaped_job_is_listed_until_a_turn_completed() -> None:
 
 
 @pytest.mark.requirement("job.reaped")
+def test_what_netclaw_answers_itself_lists_no_reaped_job() -> None:
+    story = with_job()
+    story.crash().start()
+    story.admit("/status")
+    assert [job.state for job in story.state.jobs] == [JobState.REAPED]
+    story.admit("go on")
+    story.answer()
+    assert story.state.jobs == ()
+
+
+@pytest.mark.requirement("job.reaped")
 def test_jobs_are_reaped_before_anything_else_is_healed() -> None:
     story = working()
     story.when(starting(story))
