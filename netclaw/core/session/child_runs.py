@@ -7,6 +7,8 @@ follows from a cancel, a drain, a start and an answer is decided in `child_contr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from netclaw.core.authority import Audience
 from netclaw.core.ids import MINTED_ID_LENGTH, SESSION_ID_MAX_BYTES, RunId, SessionId
 from netclaw.core.session import child_control, consent, open_work
@@ -154,10 +156,12 @@ def _park(draft: Draft, run: ChildRun, command: ParkChild) -> None:
         # Whoever asks has worked: the answers it was started with are not to be given again.
         draft.record(ChildStarted(run_id=run.run_id))
     for ask in command.asks:
+        # Who may answer is on record; a process has no say in it.
+        request = replace(ask.request, requester=run.accepted.authority.requester)
         if run.accepted.is_attended:
-            consent.record_request(draft, ask.turn_id, ask.request, run_id=run.run_id)
+            consent.record_request(draft, ask.turn_id, request, run_id=run.run_id)
         else:
-            _refuse_unseen(draft, run.run_id, ask)
+            _refuse_unseen(draft, run.run_id, replace(ask, request=request))
     kind = ParkKind.CONSENT if command.asks else ParkKind.DRAIN
     draft.record(ChildParked(run_id=run.run_id, kind=kind))
     draft.rest_anew()

@@ -80,12 +80,15 @@ def _advance(draft: Draft, command: c.Advance) -> None:
     del command
     stop = asides.asked_to_stop(draft.state)
     if stop is not None:
-        _stop_turn(draft, c.StopTurn(actor=stop.admitted.authority.requester.sender_id or "/stop"))
+        _stop(draft, stop.admitted.authority.requester.sender_id or "/stop")
     _go_on(draft)
 
 
 def _go_on(draft: Draft) -> None:
-    """Take up what may go on by now: a batch that waited for people, else the next turn."""
+    """Take up what may go on by now: a batch that waited for people, else the next turn.
+
+    Answers that come while the history is shortened are due at its end, whatever that end is.
+    """
     if draft.runtime.drain is not None:
         return
     if consent_answers.is_due(draft):
@@ -148,6 +151,11 @@ def _look_again(draft: Draft, command: c.LookAgain) -> None:
 
 
 def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
+    _stop(draft, command.actor)
+    _go_on(draft)
+
+
+def _stop(draft: Draft, actor: str) -> None:
     open_turn, runtime = draft.state.turn, draft.runtime
     if open_turn is not None and runtime.compaction is not None:
         compaction_end.stop(draft, open_turn, runtime.compaction)
@@ -156,7 +164,7 @@ def _stop_turn(draft: Draft, command: c.StopTurn) -> None:
     is_at_rest = runtime.phase in (Phase.READY, Phase.PASSIVATING) and runtime.drain is None
     if open_turn is None or not (is_at_work or is_at_rest):
         return
-    draft.perform(Log(level="info", text=f"turn stopped by {command.actor}"))
+    draft.perform(Log(level="info", text=f"turn stopped by {actor}"))
     if runtime.phase is Phase.PASSIVATING:
         passivation.abort(draft)
     drain.cancel_all(draft)
@@ -177,10 +185,12 @@ def _compact(draft: Draft, command: c.Compact) -> None:
 
 def _finish_notes(draft: Draft, command: c.FinishNotes) -> None:
     compaction_end.finish(draft, command)
+    _go_on(draft)
 
 
 def _fail_notes(draft: Draft, command: c.FailNotes) -> None:
     compaction_end.fail(draft, command)
+    _go_on(draft)
 
 
 def _passivate(draft: Draft, command: c.Passivate) -> None:

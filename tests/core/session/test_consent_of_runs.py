@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from netclaw.core.authority import Authority
 from netclaw.core.ids import CallId
-from netclaw.core.session.commands import Advance, TimerKind
+from netclaw.core.session.child_effects import ChildAnswer, StartChild
+from netclaw.core.session.commands import (
+    Advance,
+    Compact,
+    FailNotes,
+    FinishNotes,
+    SessionCommand,
+    StopTurn,
+    TimerKind,
+)
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -13,12 +23,16 @@ from netclaw.core.session.consent_events import (
     Dismissal,
     Withdrawal,
 )
-from netclaw.core.session.outputs import ConsentEnd, ConsentUpdateOutput
+from netclaw.core.session.outputs import ConsentEnd, ConsentRequestOutput, ConsentUpdateOutput
 from netclaw.core.session.phase import Phase
 from netclaw.testing.matchers import like
-from netclaw.testing.people import ALICE, BOB, OPERATOR
+from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER
+from netclaw.testing.story import Story
+from tests.core.session.compactions import in_tool_loop
+from tests.core.session.compactions import run_of as compaction_of
 from tests.core.session.consents import kinds, phase_of
-from tests.core.session.runs import park, resting, run_of
+from tests.core.session.histories import settings_of
+from tests.core.session.runs import park, parking, resting, run_of, spawn
 
 FIRST, SECOND = CallId("c1"), CallId("c2")
 
@@ -69,6 +83,60 @@ def test_an_answer_for_a_run_is_kept_in_a_drain_and_wakes_a_session_that_winds_d
     assert story.choose("once", call=SECOND, by=ALICE).events == ()
     assert len(story.state.answers) == 1
     assert kinds(story.crash().start().events)[0] == "ConsentAnswered"
+
+
+def _compacting_at_rest() -> Story:
+    """A session with a parked run shortens its history between turns."""
+    story = resting(settings=settings_of())
+    park(story, FIRST)
+    for _ in range(6):
+        story.admit("x" * 1500, by=ALICE)
+        story.answer("y" * 1500)
+    story.when(Compact(actor="U1"))
+    return story
+
+
+def _compacting_in_a_turn() -> Story:
+    """The same inside a turn."""
+    story = in_tool_loop()
+    spawn(story)
+    park(story, FIRST)
+    story.finish_tools()
+    return story
+
+
+@pytest.mark.requirement("consent.runs")
+@pytest.mark.parametrize("is_in_turn", [False, True])
+@pytest.mark.parametrize("end", [FinishNotes, FailNotes, StopTurn])
+def test_an_answer_that_comes_while_the_history_is_shortened_is_due_at_the_end(
+    end: type[SessionCommand], is_in_turn: bool
+) -> None:
+    story = _compacting_in_a_turn() if is_in_turn else _compacting_at_rest()
+    by = run_of(story).accepted.authority
+    assert story.choose(call=FIRST, by=by).events == (), "one thing after the other"
+    if end is StopTurn:
+        story.when(StopTurn(actor="U1"))
+    token = compaction_of(story).token
+    if end is FailNotes:
+        decision = story.when(FailNotes(token=token, sentence="No."))
+    else:
+        decision = story.when(FinishNotes(token=token, text="notes"))
+    answers = (ChildAnswer(call_id=FIRST, option="once", answerer=by.requester.sender_id or ""),)
+    assert like(StartChild, start=2, answers=answers) in decision.effects
+    assert story.state.answers == ()
+
+
+@pytest.mark.requirement("consent.runs")
+@pytest.mark.parametrize("claimed", [REMINDER, BOB])
+def test_whose_run_asks_is_said_by_the_record_and_not_by_the_run(claimed: Authority) -> None:
+    story = resting(by=ALICE)
+    decision = story.when(parking(story, FIRST, by=claimed))
+    assert run_of(story).requests[0].request.requester == ALICE.requester
+    assert like(ConsentRequestOutput, sender_id="U1") in decision.outputs
+    story.choose(call=FIRST, by=BOB)
+    assert run_of(story).unanswered
+    story.choose(call=FIRST, by=ALICE)
+    assert not run_of(story).unanswered
 
 
 @pytest.mark.requirement("consent.runs")
