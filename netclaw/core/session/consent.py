@@ -14,7 +14,7 @@ from dataclasses import replace
 from netclaw.core.authority import Principal
 from netclaw.core.ids import CallId, RunId, TurnId
 from netclaw.core.session import call_results, sentences
-from netclaw.core.session.asides import command_of
+from netclaw.core.session.asides import asked_to_stop, command_of
 from netclaw.core.session.consent_events import (
     ConsentEffect,
     ConsentRequest,
@@ -68,7 +68,8 @@ def is_at_rest(state: SessionState) -> bool:
 
     In a new process every request is a recovered one.
     """
-    return is_parked(state) and not state.answers and overtaker(state, asked=()) is None
+    is_over = asked_to_stop(state) is not None or overtaker(state, asked=()) is not None
+    return is_parked(state) and not (state.answers or is_over)
 
 
 def overtaker(state: SessionState, *, asked: Iterable[CallId]) -> BufferedInput | None:
@@ -128,6 +129,11 @@ def unruled(
     if is_given or (is_attended(state) and ruling.options):
         return None
     return _not_run(call, OutcomeCategory.ACCESS_DENIED, sentences.CONSENT_UNATTENDED)
+
+
+def covers(request: ConsentRequest, ruling: CallRuling) -> bool:
+    """Whether whoever approved this request was asked for all that the ruling asks for now."""
+    return set(map(storable, ruling.candidates)) <= set(request.candidates)
 
 
 def refused(call: ToolCall) -> ToolResult:

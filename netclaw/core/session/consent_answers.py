@@ -67,8 +67,9 @@ def wake(draft: Draft) -> None:
 def finish_recheck(draft: Draft, command: FinishRecheck) -> None:
     """Launch the call that was judged, ask for it, or record why it does not run.
 
-    Consent that is still required and was just given is no reason to ask again (glossary "launch
-    re-check"). In a drain nothing is launched, and the next start judges the call anew.
+    Consent that is still required and was just given is no reason to ask again (reference "launch
+    re-check"); what nobody was asked for is. In a drain nothing is launched, and the next start
+    judges the call anew.
     """
     if command.call_id not in draft.runtime.rechecking:
         return
@@ -78,9 +79,11 @@ def finish_recheck(draft: Draft, command: FinishRecheck) -> None:
     found = find_call(draft.state, command.call_id)
     is_open = found is not None and found.result is None
     if open_turn is not None and found is not None and is_open and draft.runtime.drain is None:
-        is_given = found.consent is not None
+        is_given = found.consent is not None and consent.covers(
+            found.consent.request, command.ruling
+        )
         result = consent.unruled(draft.state, found.call, command.ruling, is_given=is_given)
-        if not is_given:
+        if found.consent is None:
             tool_batch.show_call(draft, open_turn, found.call)
         if result is not None:
             call_results.record(draft, open_turn, result, name=found.call.name)

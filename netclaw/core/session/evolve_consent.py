@@ -81,13 +81,20 @@ def consent_withdrawn(
 def answer_dismissed(
     state: SessionState, recorded: Recorded, event: AnswerDismissed
 ) -> SessionState:
-    """This answer waits no longer; the request it was for, and other answers, stay."""
+    """This answer waits no longer; the request it was for, and other answers, stay.
+
+    Sender ids are equal in more than one place, and the answer that counts may have come while the
+    other one was dismissed: answers are dismissed in their order, so the first like it is meant.
+    """
     del recorded
     gone = (event.call_id, event.option, event.answerer)
-    left = tuple(
-        item for item in state.answers if (item.call_id, item.option, item.answerer) != gone
+    like_it = (
+        place
+        for place, item in enumerate(state.answers)
+        if (item.call_id, item.option, item.answerer) == gone
     )
-    return replace(state, answers=left)
+    place = next(like_it, len(state.answers))
+    return replace(state, answers=state.answers[:place] + state.answers[place + 1 :])
 
 
 def find_call(state: SessionState, call_id: CallId) -> CallState | None:

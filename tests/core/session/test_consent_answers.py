@@ -66,6 +66,19 @@ def test_consent_that_is_still_required_was_just_given() -> None:
 
 
 @pytest.mark.requirement("consent.approved")
+def test_consent_does_not_stand_for_what_nobody_was_asked_for() -> None:
+    story = parked()
+    first = story.call_id()
+    story.choose("once", by=ALICE)
+    other = replace(NEEDS_CONSENT, display="ls; rm x", candidates=("ls", "rm"))
+    decision = story.judge(other)
+    assert kinds(decision.events) == ["ConsentRequested"], "asked anew, and not launched"
+    assert phase_of(story) is Phase.READY
+    story.choose("once", by=ALICE)
+    assert kinds(story.judge(other, call=first).events) == ["ToolBatchStarted"]
+
+
+@pytest.mark.requirement("consent.approved")
 def test_what_the_last_judgement_denies_does_not_run_though_a_person_approved() -> None:
     story = parked()
     story.choose("once", by=ALICE)
@@ -263,6 +276,17 @@ def test_a_wrong_answer_does_not_take_the_right_one_with_it() -> None:
     decision = story.when(Advance())
     assert kinds(decision.events) == ["AnswerDismissed", "ConsentAnswered"]
     assert story.runtime.rechecking == (story.call_id(),)
+
+
+@pytest.mark.requirement("consent.who")
+def test_a_wrong_answer_does_not_take_one_with_it_that_comes_while_it_is_dismissed() -> None:
+    story = parked()
+    story.given(story.choice("once", by=NAMESAKE))
+    dismissing = story.ask(Advance())
+    assert kinds(dismissing.events) == ["AnswerDismissed"]
+    story.given(story.choice("once", by=ALICE), *dismissing.events)
+    assert [item.boundary for item in story.state.answers] == [ALICE.requester.boundary]
+    assert kinds(story.when(Advance()).events) == ["ConsentAnswered"]
 
 
 @pytest.mark.requirement("consent.approved")

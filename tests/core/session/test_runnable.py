@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from netclaw.core.authority import Authority
 from netclaw.core.session.runnable import has_runnable_work, waits_for_people
-from netclaw.testing.people import ALICE, BOB
+from netclaw.testing.people import ALICE, BOB, STRANGER
 from netclaw.testing.story import Story
 from tests.core.session.consents import asked, parked
 from tests.core.session.runs import end_run, park, resting
@@ -42,6 +43,18 @@ def test_a_message_that_abandons_the_parked_turn_is_work() -> None:
     story = parked()
     story.given(story.input(by=ALICE))
     assert judged(story) == (True, False)
+
+
+@pytest.mark.requirement("consent.rest")
+@pytest.mark.parametrize(("by", "is_due"), [(ALICE, True), (BOB, True), (STRANGER, False)])
+def test_a_command_that_ends_the_parked_turn_is_work(by: Authority, is_due: bool) -> None:
+    story = parked()
+    story.given(story.input("/status", by=by))
+    assert judged(story) == (False, True), "it waits for its turn"
+    story.given(story.input("/stop", by=by))
+    assert judged(story) == (is_due, not is_due)
+    story.crash().start()
+    assert (story.state.turn is None) is is_due
 
 
 @pytest.mark.requirement("consent.rest")
