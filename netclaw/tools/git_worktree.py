@@ -30,14 +30,16 @@ def common_directory(project: str) -> str | None:
 
 
 def _line(path: Path) -> str:
-    """First line of a small regular file, or empty."""
+    """First line of a small regular file; empty if it is none, or can be no path."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(fd, _MAX_BYTES).decode("utf-8", "replace").partition("\n")[0].strip()
+        data = os.read(fd, _MAX_BYTES)
     except OSError:
         return ""
     finally:
         os.close(fd)
+    line = data.decode("utf-8", "replace").partition("\n")[0].strip()
+    return "" if "\0" in line else line

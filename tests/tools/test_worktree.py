@@ -65,3 +65,14 @@ def test_a_commondir_that_points_elsewhere_is_not_believed(linked: Path, tmp_pat
     private = next((linked.parent / "main/.git/worktrees").iterdir())
     (private / "commondir").write_text(str(tmp_path))
     assert common_directory(str(linked)) is None
+
+
+@pytest.mark.requirement("tools.worktree")
+def test_a_pointer_that_can_be_no_path_points_nowhere(linked: Path) -> None:
+    private = next((linked.parent / "main/.git/worktrees").iterdir())
+    for file in (private / "commondir", private / "gitdir", linked / ".git"):
+        whole = file.read_bytes()
+        assert common_directory(str(linked)) is not None
+        file.write_bytes(whole.rstrip() + b"\0x\n")
+        assert common_directory(str(linked)) is None
+        file.write_bytes(whole)
