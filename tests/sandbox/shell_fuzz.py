@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,15 +108,15 @@ class Field:
         return self.rig.workspace / "w"
 
     @property
-    def log(self) -> Path:
-        """What was executed: fields end with US, records with RS."""
-        return self.rig.workspace / "log"
+    def logs(self) -> Path:
+        """One file for each command: what it executed; fields end with US, records with RS."""
+        return self.rig.workspace / "logs"
 
     def prepare(self) -> None:
         """Writes the programs."""
         programs = self.rig.workspace / "programs"
         programs.mkdir()
-        record = f"printf '%s\\037' \"${{0##*/}}\" \"$@\" >>{self.log}; printf '\\036' >>{self.log}"
+        record = "printf '%s\\037' \"${0##*/}\" \"$@\" >>$FUZZ_LOG; printf '\\036' >>$FUZZ_LOG"
         for name, output in ((EVIL, "0"), *((name, DATA) for name in PROGRAMS)):
             self._write(programs / name, f"#!/bin/sh\n{record}\nprintf '%s\\n' '{output}'\n")
         for name, real in SHELLS.items():
@@ -146,19 +147,26 @@ class Field:
     async def executed(self, commands: Sequence[str]) -> list[list[list[str]]]:
         """For each command, the arguments of every program that it executed."""
         script = f"""
+number=0
 for text in "$@"; do
   /bin/rm -rf {self.cwd}; /bin/mkdir -p {self.cwd}/src; cd {self.cwd}
   for name in a.txt c.txt b; do echo data >$name; done
+  number=$((number + 1))
+  : >{self.logs}/$number
   /usr/bin/env -i PATH={self.rig.workspace}/programs HOME={self.rig.tmp} X='{DATA}' LANG=C.UTF-8 \
+    FUZZ_LOG={self.logs}/$number \
     /usr/bin/timeout -s KILL 3 /bin/bash --norc --noprofile -c "$text" </dev/null >/dev/null 2>&1
-  printf '\\035' >>{self.log}
 done
+exit 0
 """
-        self.log.write_text("")
+        shutil.rmtree(self.logs, ignore_errors=True)
+        self.logs.mkdir()
         ran = await self.rig.bash(script, *commands, bounds=ShellLimits(total_s=150))
         assert ran.outcome.exit_code == 0, ran
-        groups = self.log.read_text(errors="replace").split("\035")[: len(commands)]
+        logs = [self.logs / str(number) for number in range(1, len(commands) + 1)]
         return [
-            [record.split("\037")[:-1] for record in group.split("\036") if record]
-            for group in groups
+            [record.split("\037")[:-1] for record in log.read_text(errors="replace").split("\036")][
+                :-1
+            ]
+            for log in logs
         ]

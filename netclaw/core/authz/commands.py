@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 from netclaw.core.authz import scan, shell_builtins
 from netclaw.core.authz.candidates import Command, candidate_of
 from netclaw.core.authz.facts import Invocation, Unresolved
-from netclaw.core.authz.flow import Flow, State, is_sensitive, same
+from netclaw.core.authz.flow import Flow, State, inherited, is_sensitive, same
 from netclaw.core.authz.redirects import Redirects
 from netclaw.core.authz.shell_nodes import Node
 from netclaw.core.authz.shell_paths import absolute, normal
 from netclaw.core.authz.vocabulary import (
     BASHES,
+    JUDGED_SHELLS,
     ONE_TOKEN,
     READERS_OF_NAMES,
     SHELL_WRAPPERS,
     SHELLS,
+    SPECIAL_BUILTINS,
     UNRESOLVED_BUILTINS,
     WRAPPERS,
 )
-from netclaw.core.authz.words import WordFact, WordReader
+from netclaw.core.authz.words import WordFact
 
 if TYPE_CHECKING:
     from netclaw.core.authz.walk import Walk
@@ -39,7 +41,7 @@ def judge(walk: Walk, node: Node, redirects: Redirects, state: State, *, is_pipe
     """The flow of a `CallExpr`; its candidates go to the collector."""
     reader = walk.reader(state)
     words = tuple(map(reader.read, node.many("Args")))
-    assigned = [_assignment(item, reader) for item in node.many("Assigns")]
+    assigned = _assignments(walk, node.many("Assigns"), state)
     values = tuple(value for _, value in assigned if value is not None)
     for word in (*words, *values, *redirects.words):
         walk.look_inside(word, state)
@@ -67,10 +69,22 @@ def _pairs(node: Node, assigned: Sequence[Assigned]) -> list[tuple[Node, Assigne
     return list(zip(node.many("Assigns"), assigned, strict=True))
 
 
-def _assignment(item: Node, reader: WordReader) -> Assigned:
-    name, value = item.one("Name"), item.one("Value")
-    read = reader.value(value) if value is not None else None
-    return (name.text() if name is not None else ""), read
+def _assignments(walk: Walk, items: Sequence[Node], state: State) -> list[Assigned]:
+    """Names and values, each read after those before it."""
+    made: list[Assigned] = []
+    for item in items:
+        name, value = item.one("Name"), item.one("Value")
+        read = walk.reader(state).value(value) if value is not None else None
+        made.append(((name.text() if name is not None else ""), read))
+        state = state.with_value(made[-1][0], _known(item, read))
+    return made
+
+
+def _known(item: Node, value: WordFact | None) -> tuple[str, ...] | None:
+    """The values that an assignment gives; None if they are not proved."""
+    if "Append" in item.flags or (value is not None and not value.is_proved):
+        return None
+    return value.shapes if value is not None else ("",)
 
 
 def _is_proved_name(item: Node, name: str) -> bool:
@@ -86,16 +100,18 @@ def _assign(
         walk.exact(node, Unresolved.SYNTAX, state)
         return same(state.unknown())
     for item, (name, value) in _pairs(node, assigned):
-        shapes = value.shapes if value is not None else ("",)
-        is_known = "Append" not in item.flags and (value is None or value.is_proved)
-        state = state.with_value(name, shapes if is_known else None)
-        if name in _ENVIRONMENT or name.startswith("LC_") or _is_exported(state, name):
-            state = export(state, name, shapes)
+        state = state.with_value(name, _known(item, value))
+        if _is_environment(walk, state, name):
+            state = export(state, name, value.shapes if value is not None else ("",))
     return same(state)
 
 
-def _is_exported(state: State, name: str) -> bool:
-    return any(name == exported for exported, _ in state.exports)
+def _is_environment(walk: Walk, state: State, name: str) -> bool:
+    """Whether programs see the variable: it may have been in the environment from the start."""
+    if name in _ENVIRONMENT or name.startswith("LC_"):
+        return True
+    is_launched = name in walk.collector.surroundings.variables
+    return is_launched or any(name == exported for exported, _ in state.exports)
 
 
 def export(state: State, name: str, shapes: Sequence[str]) -> State:
@@ -124,7 +140,8 @@ def _run(
     pairs = [
         (name, shape) for name, value in assigned for shape in (value.shapes if value else ("",))
     ]
-    if any(value is not None and not value.is_proved for _, value in assigned):
+    is_kept = bool(assigned) and not walk.is_bash and program in SPECIAL_BUILTINS
+    if is_kept or any(value is not None and not value.is_proved for _, value in assigned):
         walk.exact(node, Unresolved.ASSIGNMENT, state)
         return same(state)
     command = Command(
@@ -181,11 +198,16 @@ def _nested(walk: Walk, command: Command) -> bool:
     if wrapped is None:
         return False
     text = _command_text(wrapped)
-    if text is None or walk.depth >= MAX_DEPTH or command.redirects.has_document:
+    if (
+        text is None
+        or wrapped[0].literal not in JUDGED_SHELLS
+        or walk.depth >= MAX_DEPTH
+        or command.redirects.has_document
+    ):
         return False
     if len(wrapped) < len(command.words):
         walk.collector.add(candidate_of(command, walk.collector))
-    state = State(directories=command.state.directories, exports=command.state.exports)
+    state = inherited(walk.collector.surroundings, command.state)
     for name, shape in command.assignments:
         state = export(state, name, (shape,))
     is_bash = wrapped[0].literal in BASHES

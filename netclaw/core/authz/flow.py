@@ -67,6 +67,16 @@ def start(surroundings: Surroundings) -> State:
     )
 
 
+def inherited(surroundings: Surroundings, outer: State) -> State:
+    """The state in which a nested shell begins: it sees the environment, not the variables.
+
+    Of the launch's own variables only those count that nothing can assign and stay proved.
+    """
+    begun = start(surroundings)
+    values = {name: value for name, value in begun.values.items() if is_sensitive(name)}
+    return State(directories=outer.directories, values=values, exports=outer.exports)
+
+
 def join(first: State, second: State) -> State:
     """What is known after either of two ways."""
     if first == second:

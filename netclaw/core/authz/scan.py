@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from netclaw.core.authz.collector import Collector
 from netclaw.core.authz.decoding import close_classes, double_quoted, expand_braces, unquoted
 from netclaw.core.authz.facts import Invocation
-from netclaw.core.authz.flow import State
+from netclaw.core.authz.flow import State, start
 from netclaw.core.authz.shell_nodes import Node
 from netclaw.core.authz.text_gate import MAX_UNPROVED_CHARS
 from netclaw.core.authz.vocabulary import SHELLS, WRAPPERS, Wrapper
@@ -88,7 +88,7 @@ def scan_source(collector: Collector, source: str, depth: int) -> None:
             note(collector, Invocation(words=words, texts=loose), depth)
     elif depth:
         surroundings = collector.surroundings
-        state = State(directories=(surroundings.cwd,))
+        state = start(surroundings)
         reader = WordReader(state, source.encode("utf-8", "replace"), surroundings.shell_home)
         scan_tree(collector, parsed.tree, reader, state, depth)
 

@@ -43,6 +43,8 @@ def is_trap(program: str, words: Sequence[WordFact]) -> bool:
         return not all(SET_OPTIONS.fullmatch(word.literal or "") for word in words) or not words
     if program in READERS_OF_NAMES:
         return assigned_names(program, words) is None
+    if program == "wait":
+        return any((word.literal or "-p").startswith("-") for word in words)
     return program == "command" and (not words or words[0].literal not in ("-v", "-V"))
 
 

@@ -34,6 +34,16 @@ SHELLS = frozenset(
 )
 """Shells of the same language: `-c TEXT` is judged as TEXT."""
 
+JUDGED_SHELLS = frozenset(
+    f"{folder}{name}"
+    for folder in ("", "/bin/", "/usr/bin/")
+    for name in ("bash", "sh", "dash", "ash")
+)
+"""Shells whose `-c` text is judged; others differ too much (`path` of zsh is `PATH`)."""
+
+SPECIAL_BUILTINS = _words(": break continue exit export readonly return set shift times unset")
+"""Assignments before these stay in force in a plain `sh`."""
+
 BASHES = frozenset({"bash", "/bin/bash", "/usr/bin/bash"})
 
 INTERPRETERS = SHELLS | _words(
@@ -46,7 +56,7 @@ INTERPRETERS = SHELLS | _words(
 UNRESOLVED_BUILTINS = _words(
     """
     eval source . exec alias unalias hash shopt enable declare typeset local readonly nameref
-    trap builtin fc bind complete compgen compopt let pushd popd dirs getopts caller history
+    trap builtin fc bind jobs complete compgen compopt let pushd popd dirs getopts caller history
     """
 )
 """Builtins that run text, or change what later words mean."""

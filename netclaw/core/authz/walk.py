@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netclaw.core.authz import commands, scan, shell_builtins
 from netclaw.core.authz.candidates import Command
@@ -27,7 +27,6 @@ class _Place:
 
 
 _TOP = _Place()
-_PIPED = _Place(is_piped=True)
 
 
 class Walk:
@@ -97,7 +96,7 @@ class Walk:
             scan.scan_tree(self.collector, node, self.reader(state), state, self.depth)
         redirects = own.within(place.redirects).within(self._redirects)
         if "Background" in node.flags:
-            place = _PIPED
+            place = replace(place, is_piped=True)
         if command.kind == "CallExpr":
             flow = commands.judge(self, command, redirects, state, is_piped=place.is_piped)
         else:
@@ -262,6 +261,8 @@ class Walk:
             if fact is not None:
                 self.look_inside(fact, state)
             shapes = _exported(item, name, fact, made)
+            if fact is not None and not (self.is_bash or fact.is_literal):
+                shapes = None  # a plain sh takes the value apart at its spaces
             is_proved = is_proved and shapes is not None
             if shapes is not None and name is not None:
                 made = commands.export(made.with_value(name.text(), shapes), name.text(), shapes)

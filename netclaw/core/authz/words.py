@@ -147,11 +147,7 @@ class _Word:
         if not has_too_many:
             joined = ("".join(pieces) for pieces in itertools.product(*self._pieces))
             shapes = tuple(dict.fromkeys(map(close_classes, joined)))
-        has_brace = False
-        if self._is_value:
-            shapes = tuple(_without_globs(without_braces(shape)) for shape in shapes)
-        else:
-            shapes, has_brace = _braced(shapes)
+        shapes, has_brace = _braced(shapes)
         is_mixed = not self._is_literal and any(map(has_glob, shapes)) and self._is_composed
         return WordFact(
             text=text,
@@ -172,13 +168,13 @@ class _Word:
         return sum(piece != ("",) for piece in self._pieces) > 1
 
     def _part(self, part: Node, *, is_first: bool, is_only: bool) -> None:
+        self._has_problem |= not part.is_listed
         if part.kind == "Lit":
             self._literal(part.text(), is_first=is_first, is_only=is_only)
         elif part.kind == "SglQuoted":
             self._single_quoted(part)
         elif part.kind == "DblQuoted":
             self._is_quoted = True
-            self._has_problem |= not part.is_listed
             self._add("")
             for inner in part.many("Parts"):
                 self._inside(inner, escapes='$`"\\')
@@ -197,6 +193,8 @@ class _Word:
         self._has_problem |= self._is_value and ":~" in text
         shape = unquoted(text)
         self._has_problem |= shape is None
+        if self._is_value and shape is not None:
+            shape = _without_globs(without_braces(shape))
         self._is_quoted |= "\\" in text
         self._add(shape if shape is not None else UNKNOWN)
 
