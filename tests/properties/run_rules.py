@@ -121,7 +121,9 @@ class RunRules:
 
     def _ConsentRequested(self, event: co.ConsentRequested) -> None:
         if event.run_id is not None:
-            assert not self.runs[event.run_id].is_over
+            run = self.runs[event.run_id]
+            assert not run.is_over
+            assert event.request.requester == run.authority.requester, "asked in another's name"
             assert event.request.call_id not in self.asking
             self.asking[event.request.call_id] = event.run_id
 

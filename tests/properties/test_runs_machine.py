@@ -133,7 +133,10 @@ class RunsMachine(SessionMachine):
             process.mailbox.extend(reports)
 
     def answer_for_run(self, call_id: str, option: str) -> None:
-        self.world.admit(answer_of(CallId(call_id), option, ALICE))
+        rules = self.world.run_rules
+        owner = rules.runs[rules.asking[call_id]].authority
+        by = owner if owner.requester.principal.is_person else ALICE
+        self.world.admit(answer_of(CallId(call_id), option, by))
 
     # What must hold
 

@@ -210,8 +210,9 @@ class World:
         )
         turn = process.state.turn
         if isinstance(command, c.Recover) and turn is not None and is_held(turn):
-            ended = [item for item in decision.events if isinstance(item, ev.TurnFailed)]
-            assert decision.runtime.drain or not ended, "a start ended a turn that people hold"
+            failed = [item for item in decision.events if isinstance(item, ev.TurnFailed)]
+            is_ended = any(item.turn_id == turn.turn_id for item in failed)
+            assert decision.runtime.drain or not is_ended, "a start ended a turn that people hold"
         if not decision.events:
             assert not decision.early
             self._conclude(process, decision)
