@@ -213,14 +213,21 @@ class Adapter:
         """Post until cancelled."""
         while True:
             await self._world.is_up.wait()
-            try:
-                await self.post_some()
-            except (CutOffError, RefusedError):
-                await again(self._world)
+            await self.post_some()
             await asyncio.sleep(POSTING_EVERY_S)
 
-    async def post_some(self) -> int:
-        """Claim what is due, post it, say so; returns how many replies there were."""
+    async def post_some(self) -> None:
+        """Claim what is due, post it, say so.
+
+        When an answer is lost it begins anew: what it claimed unknowingly lapses with its start.
+        """
+        try:
+            await self._post_some()
+        except (CutOffError, RefusedError):
+            self._starts += 1
+            await again(self._world)
+
+    async def _post_some(self) -> None:
         peer, start = self._world.peer, f"start-{self._starts}"
         items = await ask(lambda: peer.claim("slack", start))
         for item in items:
@@ -230,7 +237,6 @@ class Adapter:
                 self._starts += 1
                 break
             await self._confirm(item.row_id, start, is_delivered=self._random.random() < 0.9)
-        return len(items)
 
     async def _confirm(self, row_id: int, start: str, *, is_delivered: bool) -> None:
         request = gateway_pb2.ConfirmOutboxRequest(row_id=row_id, adapter_start=start)
