@@ -39,25 +39,30 @@ exec 2>/dev/null
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1
 export GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_NO_LAZY_FETCH=1 GIT_PAGER=cat
 export GIT_ALLOW_PROTOCOL=none
-keys=() values=()
-put() { keys+=("$1"); values+=("$2"); }
+export GIT_CONFIG_COUNT=0
+put() {
+    export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=$1" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=$2"
+    GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
+}
+mark=netclaw.mark-$RANDOM-$RANDOM-$RANDOM is_heard=
+put "$mark" seen
 put core.fsmonitor false
 put core.hooksPath /dev/null
 put core.sshCommand false
 put core.pager cat
 put credential.helper ""
 put status.submoduleSummary false
-while IFS= read -r key; do put "$key" ""; done < <(
-    git config --name-only --get-regexp '^filter\..*\.(clean|smudge|process|required)$')
-for n in "${!keys[@]}"; do
-    export "GIT_CONFIG_KEY_$n=${keys[n]}" "GIT_CONFIG_VALUE_$n=${values[n]}"
-done
-export GIT_CONFIG_COUNT=${#keys[@]}
+while IFS= read -r key; do
+    if [[ $key == "$mark" ]]; then is_heard=1; else put "$key" ""; fi
+done < <(git config --name-only --get-regexp \
+    '^(netclaw\.mark-.*|filter\..*\.(clean|smudge|process|required))$')
+[[ $is_heard ]] || exit 1
 exec git status --porcelain=v2 --branch -z --untracked-files=normal --ignore-submodules=all \
     --no-renames
 """
 """Configuration from the environment wins over the repository's own; filters are named by the
-repository, so their names are asked first (reading configuration starts nothing). Objects that a
+repository, so their names are asked first (reading configuration starts nothing). The mark proves
+that this Git reads the environment at all: one before 2.31 does not and is not used. Objects that a
 repository lacks are fetched from nowhere: its `protocol.NAME.allow` outdoes `protocol.allow`, but
 not GIT_ALLOW_PROTOCOL, and a Git before 2.45 need not know GIT_NO_LAZY_FETCH."""
 

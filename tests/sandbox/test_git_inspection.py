@@ -178,6 +178,27 @@ async def test_objects_that_lack_are_not_fetched_by_a_program_of_the_repository(
     assert (folder / "sprung").exists(), "the trap is real: a plain git springs it"
 
 
+async def test_a_git_that_does_not_hear_the_switches_is_not_used(
+    rig: Rig, facts: SandboxFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(rig)
+    folder = Path(rig.project)
+    trap = folder / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch '{folder}/sprung'\n")
+    trap.chmod(0o755)
+    git(rig, "config", "core.fsmonitor", str(trap))
+    git(rig, "config", "netclaw.mark-1-2-3", "seen")
+    # What a Git before 2.31 reads there: nothing.
+    assert "GIT_CONFIG_COUNT" in git_inspection.SCRIPT
+    monkeypatch.setattr(
+        git_inspection, "SCRIPT", git_inspection.SCRIPT.replace("GIT_CONFIG_COUNT", "GIT_UNKNOWN")
+    )
+    rig.settings = ToolSettings(shell_mode=ShellMode.HOST_ALLOWED)
+    bare = replace(facts, backend=None)
+    assert await look(rig, GitInspection(bare, SandboxRunner(bare))) is None
+    assert not (folder / "sprung").exists()
+
+
 async def test_without_a_sandbox_git_is_not_asked(rig: Rig) -> None:
     changed(rig)
     bare = replace(TOLD, backend=None)
