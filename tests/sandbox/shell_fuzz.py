@@ -116,7 +116,8 @@ class Field:
         """Writes the programs."""
         programs = self.rig.workspace / "programs"
         programs.mkdir()
-        record = "printf '%s\\037' \"${0##*/}\" \"$@\" >>$FUZZ_LOG; printf '\\036' >>$FUZZ_LOG"
+        # In one write: programs of a pipe record at the same time.
+        record = "r=$(printf '%s\\037' \"${0##*/}\" \"$@\"); printf '%s\\036' \"$r\" >>$FUZZ_LOG"
         for name, output in ((EVIL, "0"), *((name, DATA) for name in PROGRAMS)):
             self._write(programs / name, f"#!/bin/sh\n{record}\nprintf '%s\\n' '{output}'\n")
         for name, real in SHELLS.items():
