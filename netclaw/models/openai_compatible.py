@@ -46,12 +46,13 @@ class OpenAICompatibleClient:
         A model whose template demands that user and assistant take turns is asked again at once,
         with neighbouring user messages joined, and from then on only so.
         """
+        was_alternating = self._must_alternate
         try:
             async with aclosing(self._attempt(request)) as items:
                 async for item in items:
                     yield item
         except ModelCallError as error:
-            if self._must_alternate or not wants_alternation(error):
+            if was_alternating or not wants_alternation(error):
                 raise
         else:
             return

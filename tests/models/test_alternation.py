@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,17 +33,25 @@ ANSWER = (
 
 @dataclass(slots=True, kw_only=True)
 class Strict:
-    """A server with a strict template; `is_deaf` refuses everything."""
+    """A server with a strict template; `is_deaf` refuses everything.
+
+    The first `together` calls are answered once all of them are there.
+    """
 
     url: str = ""
     status: int = 500
     is_deaf: bool = False
+    together: int = 1
+    are_there: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[list[dict[str, Any]]] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.Response:
         """Refuse what does not alternate."""
         messages = (await request.json())["messages"]
         self.asked.append(messages)
+        if len(self.asked) >= self.together:
+            self.are_there.set()
+        await self.are_there.wait()
         roles = [message["role"] for message in messages]
         if self.is_deaf or any(one == other == "user" for one, other in pairwise(roles)):
             error = {"error": {"code": self.status, "message": REFUSAL, "type": "server_error"}}
@@ -100,6 +109,13 @@ async def test_a_strict_template_is_asked_again_once_and_remembered(
             "answer",
             "facts\n\ntwo",
         ]
+
+
+async def test_calls_side_by_side_are_each_asked_again(connections: ModelConnections) -> None:
+    async with serving(Strict(together=2)) as server:
+        client = OpenAICompatibleClient(settings_for(server.url), connections)
+        assert await asyncio.gather(ask(client), ask(client)) == ["yes", "yes"]
+        assert len(server.asked) == 4
 
 
 async def test_a_template_that_refuses_that_too_is_asked_no_third_time(
