@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netclaw.core.authz import deny_rules, safe_catalogue
+from netclaw.core.authz import deny_rules, protected, safe_catalogue, shell_builtins
 from netclaw.core.authz.deny_catalogue import BUILT_IN
 from netclaw.core.authz.deny_rules import (
     CatalogueError,
@@ -14,6 +14,8 @@ from netclaw.core.authz.deny_rules import (
     denial,
     read_operator_rules,
 )
+from netclaw.core.authz.exempt_catalogue import EXEMPT_COMMANDS, ExemptCommand, ExemptKind
+from netclaw.core.authz.protected_catalogue import PROTECTED_PLACES, ProtectedPlace
 from netclaw.core.authz.requests import Policy
 from netclaw.core.authz.safe_catalogue import REVIEWED_SAFE, SafePhrase, find
 from tests.authz.table import described
@@ -58,6 +60,28 @@ def test_a_deny_rule_that_fails_its_examples_does_not_load(bad: DenyRule) -> Non
 def test_a_safe_phrase_that_fails_its_examples_does_not_load(bad: SafePhrase) -> None:
     with pytest.raises(CatalogueError):
         safe_catalogue.check([bad])
+
+
+@pytest.mark.requirement("authz.catalogue-examples")
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ExemptCommand(name="rm", kind=ExemptKind.OUTPUT, match=("rm a",), not_match=()),
+        ExemptCommand(name="echo", kind=ExemptKind.OUTPUT, match=(), not_match=("echo a",)),
+        ExemptCommand(name="echo", kind=ExemptKind.JUMP, match=("echo 1",), not_match=()),
+    ],
+)
+def test_an_exempt_command_that_fails_its_examples_does_not_load(bad: ExemptCommand) -> None:
+    with pytest.raises(CatalogueError):
+        shell_builtins.check_exempt([bad])
+
+
+@pytest.mark.requirement("authz.catalogue-examples")
+def test_a_protected_place_that_fails_its_examples_does_not_load() -> None:
+    with pytest.raises(CatalogueError):
+        protected.check_places([ProtectedPlace(name="models", match=("models/x",))])
+    assert all(place.match for place in PROTECTED_PLACES)
+    assert all(entry.match and entry.not_match for entry in EXEMPT_COMMANDS)
 
 
 @pytest.mark.requirement("authz.catalogue-examples")

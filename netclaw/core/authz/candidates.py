@@ -83,7 +83,7 @@ def _find_paths(command: Command, finder: PathFinder) -> None:
     program = command.words[0]
     if "/" in command.program:
         finder.look_at([program], FileOperation.WRITE, is_certain=True)
-    if command.program in shell_builtins.OUTPUT_COMMANDS:
+    if shell_builtins.is_output(command.program):
         return
     is_reader = command.program in READ_ONLY_PROGRAMS and not command.assignments
     for word in command.operands:

@@ -12,23 +12,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from netclaw.core.authz.decoding import GLOBS, UNKNOWN, glob_matches, is_plain, shown
+from netclaw.core.authz.deny_rules import CatalogueError
 from netclaw.core.authz.facts import PathFact, PathKind, ShellFacts
+from netclaw.core.authz.protected_catalogue import CONFIGURATION, PROTECTED_PLACES, ProtectedPlace
 from netclaw.core.authz.shell_paths import absolute, normal, path_texts
 from netclaw.core.path_rules import is_below
 from netclaw.core.tool_call import FileOperation
 
-HIDDEN = (
-    *("config/secrets.json", "config/webhooks", "keys", "run", "client", "trash"),
-    *("netclaw.db", "netclaw.db-wal", "netclaw.db-shm", "netclaw.db-journal"),
-    *("netclaw.lock", "netclaw.pid"),
-)
-"""Below the home: secrets, keys, webhook routes, the database and what controls the daemon."""
-
-CONFIGURATION = "config"
-"""Ordinary configuration: readable where roots and audience allow it, never written by a tool."""
-
-READ_ONLY = (CONFIGURATION, "logs")
-"""Below the home: may be read, not written; so is the home itself, for it holds the others."""
+HIDDEN = tuple(place.name for place in PROTECTED_PLACES if place.is_hidden)
+READ_ONLY = tuple(place.name for place in PROTECTED_PLACES if not place.is_hidden)
+"""Below the home; the home itself is read-only too, for it holds the others."""
 
 DEFAULT_NAME = ".netclaw"
 
@@ -215,3 +208,20 @@ def _matches(part: str, wanted: str) -> bool:
 def spellings(paths: Iterable[str]) -> tuple[str, ...]:
     """Distinct spellings of one place, in order."""
     return tuple(dict.fromkeys(path for path in paths if path.startswith("/")))
+
+
+def check_places(places: Iterable[ProtectedPlace]) -> None:
+    """Whether each place agrees with its examples. Raises `CatalogueError`."""
+    sample = ProtectedPaths(homes=("/srv/claw",), user_home="/home/op")
+    for place in places:
+        operation = FileOperation.READ if place.is_hidden else FileOperation.WRITE
+        examples = [*((text, True) for text in place.match)]
+        examples += [(text, False) for text in place.not_match]
+        for text, expected in examples:
+            path = f"/srv/claw/{text}"
+            fact = PathFact(canonical=path, resolved=path)
+            if sample.is_protected(fact, operation) is not expected:
+                raise CatalogueError(f"the protected place {place.name!r} fails at {text!r}")
+
+
+check_places(PROTECTED_PLACES)

@@ -7,18 +7,16 @@ Traps that no parser sees (feasibility, "Bash traps"): `printf -v`, `printf %n`,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from netclaw.core.authz.deny_rules import CatalogueError
+from netclaw.core.authz.exempt_catalogue import EXEMPT_COMMANDS, ExemptCommand, ExemptKind
 from netclaw.core.authz.flow import NAME, is_sensitive
 from netclaw.core.authz.shell_nodes import Node
 from netclaw.core.authz.vocabulary import READERS_OF_NAMES, SET_OPTIONS
 from netclaw.core.authz.words import WordFact, WordReader
 
-OUTPUT_COMMANDS = frozenset({"echo", "printf", ":", "true", "false"})
-TESTS = frozenset({"test", "["})
-JUMPS = frozenset({"break", "continue", "exit"})
-
-_ASSIGNING_FORMAT = re.compile(r"%[^%A-Za-mo-z]*n")
+_ASSIGNING_FORMAT = re.compile(r"%[-+ #0'*.0-9hlLqjzt]*n")
 _INTEGER = re.compile(r"-?[0-9]+")
 _FILE_TESTS = frozenset(f"-{letter}" for letter in "abcdefghknprsuwxzGLNOS")
 _STRING_TESTS = frozenset({"=", "==", "!=", "<", ">", "-nt", "-ot", "-ef"})
@@ -37,7 +35,7 @@ def is_trap(program: str, words: Sequence[WordFact]) -> bool:
     """Whether a builtin may evaluate or assign more than its words say; `words` are operands."""
     if program == "printf":
         return _is_printf_trap(words)
-    if program in TESTS:
+    if program in ("test", "["):
         return not _are_test_operands(program, words)
     if program == "set":
         return not all(SET_OPTIONS.fullmatch(word.literal or "") for word in words) or not words
@@ -53,11 +51,17 @@ def is_exempt(program: str, words: Sequence[WordFact]) -> bool:
 
     Traps are to be ruled out before.
     """
-    if program in OUTPUT_COMMANDS:
+    kind = EXEMPT.get(program)
+    if kind is ExemptKind.OUTPUT:
         return is_output_harmless(words)
-    if program in JUMPS:
+    if kind is ExemptKind.JUMP:
         return all(_INTEGER.fullmatch(word.literal or "") for word in words)
-    return program in TESTS
+    return kind is ExemptKind.TEST
+
+
+def is_output(program: str) -> bool:
+    """Whether a program only prints its operands, so that they name no paths."""
+    return EXEMPT.get(program) is ExemptKind.OUTPUT
 
 
 def assigned_names(program: str, words: Sequence[WordFact]) -> frozenset[str] | None:
@@ -110,7 +114,9 @@ def _has_no_subscript(word: WordFact) -> bool:
 
 def _is_printf_trap(words: Sequence[WordFact]) -> bool:
     text = words[0].literal if words else None
-    return text is None or text.startswith("-") or _ASSIGNING_FORMAT.search(text) is not None
+    if text is None or text.startswith("-"):
+        return True
+    return _ASSIGNING_FORMAT.search(text.replace("%%", "")) is not None
 
 
 def _are_test_operands(program: str, words: Sequence[WordFact]) -> bool:
@@ -118,3 +124,26 @@ def _are_test_operands(program: str, words: Sequence[WordFact]) -> bool:
     if program == "[" and (not operands or operands.pop().literal != "]"):
         return False
     return all(word.is_proved and _has_no_subscript(word) for word in operands)
+
+
+EXEMPT: Mapping[str, ExemptKind] = {entry.name: entry.kind for entry in EXEMPT_COMMANDS}
+
+
+def check_exempt(entries: Iterable[ExemptCommand]) -> None:
+    """Whether each entry of the catalogue agrees with its examples. Raises `CatalogueError`."""
+    for entry in entries:
+        examples = [*((text, True) for text in entry.match)]
+        examples += [(text, False) for text in entry.not_match]
+        wrong = [text for text, expected in examples if _is_example(entry, text) is not expected]
+        if wrong:
+            raise CatalogueError(f"the exempt command {entry.name!r} fails its examples {wrong}")
+
+
+def _is_example(entry: ExemptCommand, text: str) -> bool:
+    program, *operands = text.split(" ")
+    words = [WordFact(text=operand, shapes=(operand,)) for operand in operands]
+    is_named = program == entry.name and EXEMPT.get(program) is entry.kind
+    return is_named and not is_trap(program, words) and is_exempt(program, words)
+
+
+check_exempt(EXEMPT_COMMANDS)
