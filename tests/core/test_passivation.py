@@ -17,7 +17,9 @@ from netclaw.core.session.outputs import OutputFilter, ProcessingOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.settings import SessionSettings, SessionTuning
 from netclaw.testing.matchers import like
+from netclaw.testing.people import ALICE
 from netclaw.testing.story import Story
+from tests.core.session.consents import parked
 
 
 def ready(idle_s: float = 3600.0) -> Story:
@@ -90,6 +92,16 @@ def test_only_work_touches_the_idle_timer() -> None:
     assert story.runtime.idle_token == ""
     story.answer()
     assert story.runtime.idle_token not in ("", token)
+
+
+@pytest.mark.requirement("core.idle-timer")
+def test_work_that_begins_and_ends_in_one_decision_touches_it_too() -> None:
+    story = parked(2)
+    token = story.runtime.idle_token
+    decision = story.choose("refuse", by=ALICE)
+    assert story.runtime.phase is Phase.READY, "it waits for the other answer"
+    assert story.runtime.idle_token not in ("", token)
+    assert like(StartTimer, timer=TimerKind.IDLE) in decision.effects
 
 
 def test_a_stale_idle_timer_changes_nothing() -> None:

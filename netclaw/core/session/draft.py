@@ -30,9 +30,6 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings
 
-_BUSY = (Phase.PROCESSING, Phase.COMPACTING)
-"""Phases in which inputs wait; elsewhere a change of their number comes with a change of phase."""
-
 
 class Draft:
     """Collects the events, outputs and effects of one decision.
@@ -138,15 +135,26 @@ class Draft:
             self._needs_snapshot = True
             self.runtime = replace(self.runtime, snapshot_seq=self.state.head)
 
+    def _have_inputs_to_wait(self) -> bool:
+        """Whether inputs wait in this phase: at work, and in Ready behind a turn that waits for
+        people or in the child consent pause. Elsewhere their number changes with the phase.
+        """
+        phase = self.runtime.phase
+        is_held = phase is Phase.READY and open_work.next_up(self.state) is None
+        return is_held or phase in (Phase.PROCESSING, Phase.COMPACTING)
+
     def _phase_effects(self) -> tuple[Effect, ...]:
-        """Only real work touches the idle timer: a change of phase, or of what stopped it."""
+        """Only real work touches the idle timer: a change of phase, though it led back to Ready,
+        or of what stopped the timer.
+        """
         before, after = self._path[0], self._path[-1]
         waiting = len(self.state.buffered)
         shown = Emit(output=ProcessingOutput(phase=after, buffered_inputs=waiting))
-        is_news = waiting != self.runtime.shown_waiting and after in _BUSY
+        is_news = waiting != self.runtime.shown_waiting and self._have_inputs_to_wait()
         self.runtime = replace(self.runtime, shown_waiting=waiting)
         if before is after:
-            is_let_go = after is Phase.READY and not self.runtime.idle_token
+            has_worked = len(self._path) > 1
+            is_let_go = after is Phase.READY and (has_worked or not self.runtime.idle_token)
             return (*([shown] if is_news else []), *(self._idle_timer() if is_let_go else ()))
         walked = " -> ".join(phase.value for phase in self._path)
         effects: list[Effect] = [Log(level="debug", text=f"phase {walked}"), shown]

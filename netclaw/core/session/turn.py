@@ -78,6 +78,7 @@ def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
 
     It was judged before it was admitted; the model may be another one by now.
     """
+    draft.rest_anew()
     if asides.answer(draft, item):
         return True
     sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)

@@ -19,7 +19,7 @@ from netclaw.core.session.commands import (
     TimerKind,
 )
 from netclaw.core.session.consent_events import ConsentAnswered, ConsentWithdrawn, Withdrawal
-from netclaw.core.session.effects import CallModel, CancelTool, RunTool
+from netclaw.core.session.effects import CallModel, CancelTool, Emit, RunTool
 from netclaw.core.session.events import (
     Compacted,
     Passivated,
@@ -29,12 +29,18 @@ from netclaw.core.session.events import (
     TurnOutcome,
     TurnRecorded,
 )
-from netclaw.core.session.outputs import ConsentEnd, ConsentUpdateOutput, ErrorOutput, NoticeOutput
+from netclaw.core.session.outputs import (
+    ConsentEnd,
+    ConsentUpdateOutput,
+    ErrorOutput,
+    NoticeOutput,
+    ProcessingOutput,
+)
 from netclaw.core.session.phase import Phase
 from netclaw.core.supervision import poison_events, stop_event
 from netclaw.core.tool_call import OutcomeCategory, ToolResult
 from netclaw.testing.matchers import like
-from netclaw.testing.people import ALICE
+from netclaw.testing.people import ALICE, BOB
 from netclaw.testing.story import Story
 from tests.core.session.consents import asked, kinds, outcomes, parked, passivated, phase_of
 from tests.core.session.histories import settings_of
@@ -59,6 +65,14 @@ def test_it_passivates_like_any_session_that_rests(way: str) -> None:
 
 
 @pytest.mark.requirement("consent.passivates")
+def test_whoever_waits_behind_it_is_counted() -> None:
+    story = parked()
+    shown = like(ProcessingOutput, phase=Phase.READY, buffered_inputs=1)
+    assert story.admit("and me?", by=BOB).effects == (like(Emit, output=shown),)
+    assert story.when(Advance()).effects == ()
+
+
+@pytest.mark.requirement("consent.passive")
 def test_an_answer_rehydrates_it_and_resumes_the_batch() -> None:
     story = passivated(parked())
     story.given(story.choice("once", by=ALICE))

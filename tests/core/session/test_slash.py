@@ -11,9 +11,9 @@ from netclaw.core.ids import CallId, JobId, TurnId
 from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session import sentences, slash
 from netclaw.core.session.asides import TITLE_MAX_CHARACTERS
-from netclaw.core.session.commands import Advance
+from netclaw.core.session.commands import Advance, TimerKind
 from netclaw.core.session.consent_events import ConsentWithdrawn
-from netclaw.core.session.effects import CallModel, CallNotes, CancelModel, CancelTool
+from netclaw.core.session.effects import CallModel, CallNotes, CancelModel, CancelTool, StartTimer
 from netclaw.core.session.events import (
     InputJoined,
     OutboxRow,
@@ -108,7 +108,8 @@ def test_a_command_is_answered_by_a_recorded_turn_without_a_model_call() -> None
     assert recorded == like(
         TurnRecorded, input_ids=("i1",), outcome=TurnOutcome.COMPLETED, model=""
     )
-    assert (decision.early, decision.effects) == ((), ())
+    assert decision.early == ()
+    assert decision.effects == (like(StartTimer, timer=TimerKind.IDLE),), "somebody was there"
     assert decision.outputs == (
         like(TextOutput, text=containing("/compact")),
         like(TurnCompletedOutput, input_ids=("i1",)),
