@@ -12,7 +12,7 @@ from dataclasses import replace
 from netclaw.core.authority import Audience
 from netclaw.core.ids import TurnId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import compaction, open_work, replies, sentences, slash
+from netclaw.core.session import compaction, open_work, replies, sentences, slash, titles
 from netclaw.core.session.compaction_state import CompactionPlan, Trigger
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import TitleSet, TurnOutcome, TurnRecorded, TurnStarted
@@ -23,6 +23,9 @@ from netclaw.core.text import storable
 
 TITLE_MAX_CHARACTERS = 120
 """Longer titles are refused: they are shown in lists."""
+
+PERSON_ACTOR = "person"
+"""`TitleSet.actor` where the sender's own id would not say that it was a person."""
 
 
 def command_of(item: BufferedInput) -> SlashCommand | None:
@@ -119,11 +122,12 @@ def _act(draft: Draft, item: BufferedInput, command: SlashCommand) -> str:
 
 
 def _set_title(draft: Draft, item: BufferedInput, wanted: str) -> str:
-    title = " ".join(storable(wanted).split())
+    title = titles.one_line(storable(wanted))
     if len(title) > TITLE_MAX_CHARACTERS:
         return sentences.title_too_long(TITLE_MAX_CHARACTERS)
-    actor = item.admitted.authority.requester.sender_id or "person"
-    draft.record(TitleSet(title=title, actor=actor))
+    sender = item.admitted.authority.requester.sender_id or ""
+    is_mistakable = sender in {"", titles.MODEL_ACTOR}
+    draft.record(TitleSet(title=title, actor=PERSON_ACTOR if is_mistakable else sender))
     draft.say(TitleOutput(title=title))
     return sentences.title_set(title)
 

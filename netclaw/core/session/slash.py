@@ -67,14 +67,14 @@ ESCAPE_HINT = "//status says /status to the model; any other /word goes to it as
 def parse(text: str) -> SlashCommand | None:
     """The command that a message is, or None for what goes to the model."""
     line = text.strip()
-    word, _, rest = line.partition(" ")
-    if not word.startswith(MARK) or "\n" in line:
+    if not line.startswith(MARK) or "\n" in line:
         return None
+    word, *rest = line.split(maxsplit=1)
     try:
         name = CommandName(word[len(MARK) :].casefold())
     except ValueError:
         return None
-    argument = rest.strip()
+    argument = "".join(rest)
     return SlashCommand(name=name, argument=argument) if _fits(name, argument) else None
 
 

@@ -124,6 +124,15 @@ def clean(answer: str) -> str:
     return (head if len(head) > MAX_CHARACTERS // 2 else cut).rstrip(" ,;:-") + "…"
 
 
+def one_line(text: str) -> str:
+    """The text as a title may hold it: each control or format character is a space, runs are one.
+
+    A title stands in lists, terminals and channels of people who did not write it.
+    """
+    shown = (" " if unicodedata.category(char).startswith("C") else char for char in text)
+    return " ".join("".join(shown).split())
+
+
 def _is_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> bool:
     """Turn 1 and then every so many turns, counted from the last title or the last try."""
     state, runtime, settings = draft.state, draft.runtime, draft.settings
@@ -154,9 +163,7 @@ def _spoken(item: Message) -> Message | None:
 
 def _plain(line: str) -> str:
     """One line without markup, wrapping quotes, control and format characters."""
-    line = _TAG.sub("", line)
-    shown = "".join(" " if unicodedata.category(c).startswith("C") else c for c in line)
-    text, before = " ".join(shown.split()), ""
+    text, before = one_line(_TAG.sub("", line)), ""
     while text != before:
         before = text
         text = _LEAD.sub("", text).strip(_WRAPPING)

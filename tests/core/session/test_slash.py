@@ -64,6 +64,7 @@ def told(story: Story) -> str:
         (" /STATUS \n", SlashCommand(name=CommandName.STATUS)),
         ("/title  my  trip ", SlashCommand(name=CommandName.TITLE, argument="my  trip")),
         ("/title", SlashCommand(name=CommandName.TITLE)),
+        ("/title\ttea  time", SlashCommand(name=CommandName.TITLE, argument="tea  time")),
         ("/compact", SlashCommand(name=CommandName.COMPACT)),
         ("/stop", SlashCommand(name=CommandName.STOP)),
         ("/help me", None),
