@@ -13,6 +13,7 @@ from netclaw.tools.beneath import real_path
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.files import opened_folder
 from netclaw.tools.places import Located, Places, places_for
+from netclaw.tools.private import private_places
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.search_worker import Job, Report
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
@@ -101,6 +102,7 @@ def _job(arguments: Arguments, places: Places, folder_fd: int) -> Job:
         folder=real_path(folder_fd),
         closed=places.home,
         opened=places.own,
+        private=list(private_places(places.home)),
         mode=arguments.text("mode", "text"),
         pattern=arguments.text("pattern"),
         is_regex=arguments.flag("is_regex"),

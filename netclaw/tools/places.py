@@ -17,6 +17,7 @@ from netclaw.core.settings import SessionStorage
 from netclaw.core.tool_call import FileOperation
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.faults import Remediation, ToolFault
+from netclaw.tools.private import is_private
 
 MAX_PATH_CHARS = 4096
 PRIVATE_UMASK = 0o077
@@ -79,8 +80,10 @@ class Places:
             raise ToolFault.denied("That path is protected.")
 
     def is_protected(self, real: str) -> bool:
-        """Whether a resolved path lies in the netclaw home outside this session's own folders."""
-        return is_below(real, self.home) and not is_below_any(real, self.own)
+        """Whether a resolved path is netclaw's own outside this session's folders, or private."""
+        if is_below_any(real, self.own):
+            return False
+        return is_below(real, self.home) or is_private(real, self.home)
 
     @property
     def own(self) -> list[str]:
@@ -142,6 +145,14 @@ def project_directory(context: ToolContext) -> Root | None:
     )
 
 
+def is_closed_to_projects(real: str, storage: SessionStorage) -> bool:
+    """Whether a resolved folder is a netclaw's, holds other sessions' files, or is private."""
+    home = os.path.realpath(storage.home)
+    # The folder of every session's temporary files; a session's own needs no declaration.
+    temporary = os.path.realpath(os.path.dirname(os.path.dirname(storage.tmp)))
+    return is_below_any(real, (home, temporary)) or is_private(real, home)
+
+
 def usable_project(
     declared: str, *, audience: Audience, storage: SessionStorage, umask: int
 ) -> Root | None:
@@ -155,7 +166,9 @@ def usable_project(
     real = os.path.realpath(declared)
     home = os.path.realpath(storage.home)
     own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
-    if not os.path.isdir(real) or (is_below(real, home) and not is_below_any(real, own)):
+    if not os.path.isdir(real):
+        return None
+    if not is_below_any(real, own) and is_closed_to_projects(real, storage):
         return None
     user_home = os.path.realpath(os.path.expanduser("~"))
     is_writable = may_be_writable(

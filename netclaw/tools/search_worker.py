@@ -20,7 +20,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TypedDict
 
+from netclaw.core.path_rules import is_below_any
 from netclaw.tools.beneath import choose_open
+from netclaw.tools.private import is_foreign_home
 from netclaw.tools.text import encoding_of
 
 SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__"})
@@ -45,6 +47,8 @@ class Job(TypedDict):
     """Nothing below this place is looked at ..."""
     opened: list[str]
     """... except below these."""
+    private: list[str]
+    """Neither these folders and files are looked at, nor what lies below them."""
     mode: str
     pattern: str
     is_regex: bool
@@ -138,7 +142,7 @@ def _found(job: Job, matcher: Matcher, report: Report) -> Iterator[str]:
 
 def _walk(job: Job, report: Report) -> Iterator[tuple[str, bool]]:
     """Paths below the folder in a stable order; counts regular files."""
-    waiting = [""]
+    waiting, private = [""], frozenset(job["private"])
     visited = 0
     while waiting:
         prefix = waiting.pop()
@@ -153,7 +157,7 @@ def _walk(job: Job, report: Report) -> Iterator[tuple[str, bool]]:
                 yield path, True
                 if name not in SKIPPED_FOLDERS:
                     folders.append(f"{path}/")
-            elif stat.S_ISREG(mode):
+            elif stat.S_ISREG(mode) and f"{job['folder'].rstrip('/')}/{path}" not in private:
                 report["files"] += 1
                 yield path, False
         waiting += reversed(folders)
@@ -183,10 +187,12 @@ def _entries(job: Job, prefix: str) -> list[tuple[str, int]]:
 
 
 def _is_closed(job: Job, prefix: str) -> bool:
-    real = f"{job['folder'].rstrip('/')}/{prefix}"
-    if not real.startswith(job["closed"].rstrip("/") + "/"):
+    real = f"{job['folder'].rstrip('/')}/{prefix}".rstrip("/")
+    if is_below_any(real, job["opened"]):
         return False
-    return not any(real.startswith(place.rstrip("/") + "/") for place in job["opened"])
+    if is_below_any(real, (job["closed"], *job["private"])):
+        return True
+    return is_foreign_home(real, job["closed"])
 
 
 class _Needle:

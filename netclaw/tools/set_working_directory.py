@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 
-from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
+from netclaw.core.path_rules import is_below_any, may_be_writable, protected_paths
 from netclaw.core.tool_call import FileActivity, FileOperation
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.faults import ToolFault
-from netclaw.tools.places import Places, places_for, usable_project
+from netclaw.tools.places import Places, is_closed_to_projects, places_for, usable_project
 from netclaw.tools.project_files import read_instructions
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
@@ -87,8 +87,10 @@ def _require_project(path: str, real: str, places: Places, context: ToolContext)
     own = [os.path.realpath(folder) for folder in (storage.workspace, storage.worktrees)]
     if is_below_any(real, own):
         return
-    if is_below(real, places.home):
-        raise ToolFault.denied(f"{path} belongs to netclaw itself.")
+    if is_closed_to_projects(real, storage):
+        raise ToolFault.denied(
+            f"{path} is no project: it belongs to netclaw itself or holds credentials."
+        )
     user_home = os.path.realpath(os.path.expanduser("~"))
     protected = (places.home, *protected_paths(places.home))
     if not may_be_writable(real, user_home=user_home, protected=protected):

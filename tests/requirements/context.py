@@ -53,6 +53,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Tokens a provider served from its cache are counted in usage, the journal and the views.",
     ),
     Requirement(
+        "context.private-places",
+        "decision 93",
+        "No project directory lies in, and no file tool opens, another netclaw home, a known place"
+        " of credentials or the temporary folders of other sessions.",
+    ),
+    Requirement(
         "context.set-working-directory",
         "decision 93",
         "The model declares an existing project folder; its receipt says so and the declaration is"
