@@ -186,6 +186,24 @@ def test_runs_that_are_gone_without_a_word_end_the_wait(cli: Cli, daemon: Script
 
 
 @pytest.mark.requirement("cli.chat-child-runs")
+@pytest.mark.parametrize("phase", ["passive", "processing"], ids=["live", "held"])
+def test_what_was_shown_is_not_shown_again_when_the_record_is_read_once_more(
+    cli: Cli, daemon: ScriptedDaemon, phase: str
+) -> None:
+    known(daemon, "completed")
+    row = daemon.row("notes")
+    row.phase = phase
+    daemon.replies["GetSession"] = SessionDetail(row=row)
+    called = Output(type="tool_call", turn_id="a", call_id="c1", tool_name="say", seq=11)
+    daemon.script = script_of(
+        lambda mine: [called, *turn("I asked.", "a", mine, runs=("r1",), seq=12)]
+    )
+    result = cli("chat", "-p", "hi", "--resume", "notes")
+    assert len(daemon.requests("Attach")) == 2
+    assert (result.out, result.err.count("[tool:call]")) == ("I asked.\n", 1)
+
+
+@pytest.mark.requirement("cli.chat-child-runs")
 def test_a_quarantine_ends_the_wait_for_runs(cli: Cli, daemon: ScriptedDaemon) -> None:
     known(daemon, "completed", runs=("r1",))
     daemon.script = script_of(lambda mine: turn("I asked.", "a", mine, runs=("r1",), seq=11))

@@ -91,6 +91,8 @@ class HeadlessChat:
         """Whether nobody else's words can be among those that come now."""
         self._held: dict[str, list[Output]] = {}
         """By turn, what is shown once it is known to be this message's."""
+        self._seen: set[tuple[int | str, ...]] = set()
+        """Durable outputs that came before: the record may be read a second time."""
         self._stop_told = ""
         self._has_asked_to_stop = False
 
@@ -252,7 +254,7 @@ class HeadlessChat:
             self._notice(output)
         if output.type in ("text_delta", "text") and not self._first_text_at:
             self._first_text_at = time.monotonic()
-        if self._app.is_json:
+        if self._app.is_json or self._is_repeated(output):
             return
         if self._is_live or not output.turn_id:
             self._printer.show(output)
@@ -263,6 +265,16 @@ class HeadlessChat:
             if self._follower.is_mine(output.turn_id):
                 self._show_held(held)
                 self._is_live = False  # other people's turns may come before those of the runs
+
+    def _is_repeated(self, output: Output) -> bool:
+        """Whether a replay says what was said before; what has no seq is never said again."""
+        if not output.seq:
+            return False
+        part = (output.turn_id, output.round, output.call_id, output.path, output.run_id)
+        what = (output.seq, output.type, *part)
+        is_repeated = what in self._seen
+        self._seen.add(what)
+        return is_repeated
 
     def _show_held(self, held: list[Output]) -> None:
         for output in held:
