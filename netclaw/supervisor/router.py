@@ -31,6 +31,8 @@ URGENCY_OF = {"InputAdmitted": Urgency.WORK, "AnswerAdmitted": Urgency.ANSWER}
 """Events of ours that make a start due, whoever waits for the answer to their admission."""
 KEEPER_LOOK_S = 1.0
 """How often a keeper that is busy with a death is looked at again."""
+ROOM_PATIENCE_S = 2.0
+"""How long a session that was asked to leave may take before another one is asked as well."""
 END_MARGIN_S = 2.0
 """Beyond a drain's own budget, before the process is killed."""
 
@@ -172,7 +174,10 @@ class Router:
                 self._make_room()
 
     def _make_room(self) -> None:
-        """Ask the longest idle session to leave (decision 89)."""
+        """Ask the longest idle session to leave (decision 89), and later the next.
+
+        One with a job or a child run at work stays, and says nothing of it.
+        """
         while self._idle:
             _, oldest = self._idle.popitem(last=False)
             if oldest.is_idle and oldest.live is not None:
@@ -180,7 +185,12 @@ class Router:
                 oldest.live.command(
                     HostCommand(kind="passivate", reason="room", actor="supervisor")
                 )
+                asyncio.get_running_loop().call_later(ROOM_PATIENCE_S, self._make_room_if_short)
                 return
+
+    def _make_room_if_short(self) -> None:
+        if self._gate.is_short:
+            self._make_room()
 
     # Ending -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import pytest
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.settings import DaemonSettings
+from netclaw.supervisor import router
 from netclaw.supervisor.slot import Slot
 from tests.supervisor.peers import Peer
 from tests.supervisor.world import InProcess
@@ -52,6 +53,32 @@ async def test_with_nobody_idle_an_admission_succeeds_and_waits_for_a_place() ->
             release.set()
             seen = await watcher.until("turn_completed")
         assert [output.text for output in seen if output.type == "text"] == ["waits"]
+
+
+@pytest.mark.requirement("supervisor.places")
+async def test_one_that_stays_leaves_its_turn_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "ROOM_PATIENCE_S", 0.05)
+    was_asked = asyncio.Event()
+
+    async def holds(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        await peer.finish_turn(await peer.start_turn(), "done")
+        await peer.phase("ready")
+        await peer.expect("command")
+        was_asked.set()
+        return await stay_ready_after(peer)
+
+    async with InProcess(daemon=DaemonSettings(max_live_sessions=2)) as world:
+        world.spawner.scripts = [holds]
+        for name in ("a", "b"):
+            await world.send(name, "x")
+            await world.until_phase(name, "ready")
+        await world.send("c", "x")
+        await world.until_phase("b", "passive")
+        await world.until_phase("c", "ready")
+        assert was_asked.is_set()
+        assert (await world.row("a")).phase == "ready"
 
 
 @pytest.mark.requirement("supervisor.places")
