@@ -66,7 +66,7 @@ def test_help_and_quit_are_answered_here(daemon: ScriptedDaemon) -> None:
         terminal.expect("| Ctrl-D leaves")
         terminal.type("/help\r")
         terminal.expect("stop the turn that runs")
-        terminal.expect("/compact    shorten the conversation now")
+        terminal.expect("/compact     shorten the conversation now")
         terminal.type("/quit\r")
         assert terminal.ended() == 0
         assert "netclaw chat --resume notes" in terminal.shown

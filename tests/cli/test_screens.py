@@ -102,7 +102,7 @@ def test_earlier_messages_are_greyed(screen: Screen, shown: list[str]) -> None:
         ]
     )
     assert "session notes" in shown[0]
-    assert plain(shown[1:]) == "> hi\nhello\ufffd"
+    assert plain(shown[1:]) == "> hi\nhello\ufffd\n"
     screen.you("next")
     assert plain(shown[-1:]) == "> next"
 

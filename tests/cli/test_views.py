@@ -108,8 +108,37 @@ def test_the_end_of_a_turn_says_what_it_took(view: View) -> None:
     view.show(processing("ready"), processing())
     view.now += 2
     assert view.show(Output(type="turn_completed", outcome="stopped")) == ["[stopped] 2.0 s"]
+    view.now += 1
     guard = Output(type="turn_completed", outcome="guard-ended")
     assert view.show(guard)[0].startswith("[ended] the model repeated itself or kept failing")
+
+
+@pytest.mark.requirement("operator.view-ends")
+def test_each_turn_is_told_what_it_took_itself(view: View) -> None:
+    def of(turn_id: str, output: Output) -> Output:
+        output.turn_id = turn_id
+        return output
+
+    def end(turn_id: str) -> Output:
+        return Output(type="turn_completed", outcome="completed", turn_id=turn_id)
+
+    view.show(processing(), of("1", call("x")), of("1", result("x", "y")))
+    view.now += 3
+    assert view.show(end("slash")) == []  # answered between two rounds of the first
+    view.show(of("1", usage()))
+    view.now += 1
+    assert view.show(end("1")) == ["4.0 s, 1 tool call, 1,500 in, 40 out"]
+    view.now += 2  # the next one was waiting: the session is at work without a pause
+    assert view.show(of("2", usage()), end("2")) == ["2.0 s, 1,500 in, 40 out"]
+    view.show(processing("ready"))
+    view.now += 60
+    assert view.show(end("slash")) == []
+
+
+@pytest.mark.requirement("operator.view-ends")
+def test_lines_of_an_answer_stay_lines(view: View) -> None:
+    shown = view.show(Output(type="text", text="Turns: 2\nModel: m"))
+    assert [line.rstrip() for line in shown] == ["Turns: 2", "Model: m"]
 
 
 @pytest.mark.requirement("operator.view-ends")

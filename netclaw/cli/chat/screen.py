@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 GROWING_LINES = 8
 RESULT_LINES = 4
+LEAST_TOLD_S = 0.1
+"""A turn that took less, with no call of a tool or the model, is no news."""
 HELP = (
-    "/help       this list",
-    "/quit       leave; the session stays (also Ctrl-D)",
-    "Ctrl-C      stop the turn that runs",
-    "Esc Enter   break the line",
-    "/status, /title TEXT, /compact, /stop: netclaw answers, not the model",
+    ("/help", "this list"),
+    ("/quit", "leave; the session stays (also Ctrl-D)"),
+    ("Ctrl-C", "stop the turn that runs"),
+    ("Esc Enter", "break the line"),
 )
+ANSWERED_HERE = "Answered by netclaw, not by the model:"
+ESCAPE = ("//WORD", "says /WORD to the model")
 MAX_WIDTH = 100
 LEAST_WIDTH = 20
 _GOOD_OUTCOMES = ("Success", "success", "")
@@ -67,7 +70,12 @@ def render_markdown(text: str, *, has_colours: bool = True) -> str:
         color_system="standard" if has_colours else None,
         no_color=not has_colours,
     )
-    console.print(Markdown(printable(text, keep_lines=True)))
+    markdown = Markdown(printable(text, keep_lines=True))
+    for block in markdown.parsed:
+        for piece in block.children or ():
+            if piece.type == "softbreak":
+                piece.type = "hardbreak"  # a line of the answer stays a line
+    console.print(markdown)
     return out.getvalue().rstrip("\n")
 
 
@@ -84,6 +92,8 @@ class Screen:
     _open_calls: int = 0
     _tool_calls: int = 0
     _began_at: float = 0.0
+    _turn_id: str = ""
+    """The turn that calls and usage are counted of, once something of it came."""
     _usage: Usage | None = None
 
     @property
@@ -106,7 +116,7 @@ class Screen:
         if not hint:
             hint = "Ctrl-C stops the turn" if self.is_busy else "Ctrl-D leaves"
         return self.gauge.line(
-            session_id, is_connected=is_connected, unsent=unsent, hint=hint, columns=columns()
+            session_id, is_connected=is_connected, unsent=unsent, hint=hint, columns=columns() - 1
         )
 
     def dim(self, text: str) -> str:
@@ -128,32 +138,41 @@ class Screen:
 
     def greet(self, session_id: str) -> None:
         """The first line: where this is, and how to leave."""
-        keys = "Ctrl-C stops a turn, Ctrl-D leaves, Esc Enter breaks a line"
+        keys = "Ctrl-C stops a turn, Ctrl-D leaves, /help names the rest"
         line = printable(f"netclaw {__version__}, session {session_id}. {keys}.")
         self.write(self.dim(line) + "\n")
 
     def help(self) -> None:
         """What can be typed and pressed here, and what the session answers by itself."""
         commands = [spec for name, spec in COMMANDS.items() if name is not CommandName.HELP]
-        for line in (*HELP, *(f"{spec.usage:<11} {spec.summary}" for spec in commands)):
-            self.write(self.dim(line))
+        for what, does in HELP:
+            self.write(self.dim(f"{what:<13}{does}"))
+        self.write("\n" + self.dim(ANSWERED_HERE))
+        for what, does in (*((spec.usage, spec.summary) for spec in commands), ESCAPE):
+            self.write(self.dim(f"{what:<13}{does}"))
+        self.write("")
 
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
         """Earlier messages, greyed."""
         for item in items:
             if item.role in ("user", "assistant") and item.text:
-                mark = "> " if item.role == "user" else ""
-                self.write(self.dim(mark + printable(item.text, keep_lines=True)))
+                mark, end = ("> ", "") if item.role == "user" else ("", "\n")
+                self.write(self.dim(mark + printable(item.text, keep_lines=True).rstrip()) + end)
 
     def show(self, output: Output) -> None:
         """Take an output in."""
         was_busy = self.gauge.is_busy
         self.gauge.feed(output)
-        if self.gauge.is_busy and not was_busy:
-            self._began_at, self._tool_calls, self._usage = self.gauge.clock(), 0, None
+        if self.gauge.is_busy is not was_busy:
+            self._begin()
         handler = _HANDLERS.get(output.type)
         if handler is not None:
             handler(self, output)
+
+    def _begin(self) -> None:
+        """Measure anew: a turn begins now, if one runs."""
+        self._began_at = self.gauge.clock() if self.gauge.is_busy else 0.0
+        self._tool_calls, self._usage, self._turn_id = 0, None, ""
 
     def settle(self) -> None:
         """Write what is still growing as it is."""
@@ -170,6 +189,7 @@ class Screen:
         if output.incarnation != self._incarnation and self._streamed.pop(key, ""):
             self.tell("[restarted] the answer begins again")
         self._incarnation = output.incarnation
+        self._turn_id = output.turn_id
         self._streamed[key] = self._streamed.get(key, "") + output.text
         self._piece(output.text)
 
@@ -185,6 +205,7 @@ class Screen:
         self.settle()
         self._open_calls += 1
         self._tool_calls += 1
+        self._turn_id = output.turn_id
         name = printable(output.tool_name)
         room = max(LEAST_WIDTH, width() - len(name) - 3)
         arguments = printable(shorten(output.arguments, room))
@@ -207,22 +228,28 @@ class Screen:
             self.write(self.dim(f"     {line}"))
 
     def _used(self, output: Output) -> None:
-        self._usage = output.usage
+        self._usage, self._turn_id = output.usage, output.turn_id
 
     def _completed(self, output: Output) -> None:
         self.settle()
         word = _ENDS.get(output.outcome, "")
-        facts = ", ".join(self._facts())
-        line = f"{word} {facts}".strip()
+        facts = ""
+        if self._turn_id in ("", output.turn_id):  # a slash command ends amid another turn
+            facts = ", ".join(self._facts())
+            self._begin()
+            self._streamed.clear()
+            self._open_calls = 0
+        line = f"{word} {facts}".strip(" ;")
         self.write(self.dim(f"{line}\n") if line else "")
-        self._streamed.clear()
-        self._open_calls = 0
 
     def _facts(self) -> list[str]:
         """What the turn took: time, calls, tokens; nothing of a turn not seen from its start."""
         if not self._began_at:
             return []
-        facts = [took(self.gauge.clock() - self._began_at)]
+        took_s = self.gauge.clock() - self._began_at
+        if took_s < LEAST_TOLD_S and not self._tool_calls and self._usage is None:
+            return []
+        facts = [took(took_s)]
         if self._tool_calls:
             facts.append(f"{self._tool_calls} tool call{'s' if self._tool_calls > 1 else ''}")
         usage = self._usage
