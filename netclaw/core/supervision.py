@@ -142,10 +142,11 @@ def poison_events(state: SessionState, reference: str) -> tuple[SessionEvent, ..
     """What the supervisor appends for a poison turn: it fails, its inputs are consumed.
 
     All open calls are closed. Inputs that joined after the last recorded round wait again, as at
-    any heal. Empty without an open turn.
+    any heal. Empty without an open turn, and for one that rests until a person acts: a process
+    that does nothing for it does not die of it, and no start is due that could die of it again.
     """
     turn = state.turn
-    if turn is None:
+    if turn is None or consent.is_at_rest(state):
         return ()
     note = sentences.with_warning(sentences.POISON_TURN, has_launched=turn.has_launched)
     return (_failed(state, turn, ErrorCategory.INTERNAL, reference, note),)

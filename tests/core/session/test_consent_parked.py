@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from netclaw.core.errors import ErrorCategory
@@ -230,12 +228,14 @@ def test_a_stop_cannot_end_a_turn_in_a_process_that_leaves_already() -> None:
 @pytest.mark.requirement("consent.turn-failed")
 def test_a_failure_of_the_turn_closes_its_requests() -> None:
     story = parked(2)
-    first = story.call_id()
+    first, second = story.call_id(0), story.call_id(1)
+    assert poison_events(story.state, "ref") == (), "nobody works on it"
+    story.given(story.choice("once", call=second, by=ALICE))
     story.given(*poison_events(story.state, "ref"))
     assert story.state.turn is None
     results = [item.text for item in story.messages if isinstance(item, ToolMessage)]
     assert results == [sentences.CALL_NOT_STARTED] * 2
-    story.given(replace(story.choice("once", call=first, by=ALICE)))
+    story.given(story.choice("once", call=first, by=ALICE))
     assert kinds(story.crash().start().events) == ["AnswerDismissed"]
 
 
