@@ -87,7 +87,107 @@ def _joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+_BASES = (
+    *(
+        'echo "$(ls)"',
+        "cat <<E\n$(ls)\nE\n",
+        'for i in a b; do ls "$i"; done',
+        "bash -c 'ls; git x'",
+    ),
+    *(
+        "case a in a) ls;; esac",
+        'x=a; ls "$x"',
+        "[[ -f b ]] && ls",
+        "echo `ls`",
+        "(cd src && ls) > o",
+    ),
+    *("ls | cat && git x", "if ls; then git y; fi", 'echo ${x:-a} "${x:-b}"', "echo $((1+2))"),
+    *("ls 'a b' \"c d\" $'e\\x41'", "x=1 y=$x; git $y", "sh -c 'export X=a; ls'", "printf %s a"),
+)
+_PIECES = (
+    *(
+        "'",
+        '"',
+        "`",
+        "$(",
+        ")",
+        "${x:-",
+        "${x#",
+        "}",
+        "\\",
+        "\n",
+        "#",
+        "<<E\n",
+        "\nE\n",
+        "<<'E'\n",
+        " ",
+    ),
+    *(
+        ";",
+        "ls ",
+        "echo ",
+        EVIL,
+        "&",
+        "|",
+        "&&",
+        "||",
+        "$((",
+        "))",
+        "[[ ",
+        " ]]",
+        "{ ",
+        "; }",
+        "a) ",
+    ),
+    *(
+        ";;",
+        " esac",
+        "if ",
+        "; then ",
+        "; fi",
+        "$'",
+        "x=",
+        "x",
+        "$x",
+        '"$x"',
+        "*",
+        "?",
+        "[",
+        "]",
+        "~",
+    ),
+    *(
+        "!",
+        ">o ",
+        "<b ",
+        "2>&1",
+        "<<<",
+        "bash -c ",
+        "; done",
+        "(",
+        "\\\n",
+        '$"',
+        "%",
+        "{a,b}",
+        "$?",
+    ),
+)
+
+
+@st.composite
+def _mutated(draw: st.DrawFn) -> str:
+    """An ordinary command with a few characters too many or too few: where parsers disagree."""
+    text = draw(st.sampled_from(_BASES))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(text)))
+        cut = draw(st.sampled_from((0, 0, 0, 1, 2)))
+        piece = draw(st.sampled_from(_PIECES)) if not cut else ""
+        text = text[:at] + piece + text[at + cut :]
+    return text
+
+
 COMMANDS = st.one_of(
+    _mutated().filter(str.strip),
     _joined(_simple()),
     _joined(_joined(_simple())),
     st.lists(st.one_of(_NAMES, _WORD, _ASSIGNMENT, st.sampled_from((";", "|", "&&", "\n"))))
@@ -117,7 +217,7 @@ class Field:
         programs = self.rig.workspace / "programs"
         programs.mkdir()
         # In one write: programs of a pipe record at the same time.
-        record = "r=$(printf '%s\\037' \"${0##*/}\" \"$@\"); printf '%s\\036' \"$r\" >>$FUZZ_LOG"
+        record = 'r=$(printf \'%s\\037\' "${0##*/}" "$@"); printf \'%s\\036\' "$r" >>$FUZZ_LOG'
         for name, output in ((EVIL, "0"), *((name, DATA) for name in PROGRAMS)):
             self._write(programs / name, f"#!/bin/sh\n{record}\nprintf '%s\\n' '{output}'\n")
         for name, real in SHELLS.items():

@@ -18,7 +18,7 @@ from netclaw.core.authz.text_gate import refusal_of
 from tests.sandbox.rig import PROVED, WITH_VIEW, Rig
 from tests.sandbox.shell_fuzz import COMMANDS, EVIL, SHELLS, Field
 
-EXAMPLES = int(os.environ.get("NETCLAW_FUZZ_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("NETCLAW_FUZZ_EXAMPLES", "12"))
 """Each is a batch of commands in one sandbox; torture asks for more."""
 
 
