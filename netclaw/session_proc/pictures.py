@@ -1,7 +1,8 @@
 """Brings the pictures of a conversation from the session's staging folder into a model request.
 
-A picture is read once and kept as long as requests show it. What cannot be shown stays a line in
-its message: a turn never fails because of an attachment of an old one (decision 16).
+A picture is read once and kept as long as requests show it; one that cannot be read is not looked
+for again. What cannot be shown stays a line in its message: a turn never fails because of an
+attachment of an old one (decision 16).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Pictures:
             modality.IMAGE in model.input_modalities for model in models if model is not None
         )
         self._kept: dict[str, Picture] = {}
+        self._lost: set[str] = set()
         self._told: set[str] = set()
 
     async def of(self, messages: Sequence[Message]) -> dict[str, Picture]:
@@ -45,16 +47,17 @@ class Pictures:
         if not media:
             return {}
         chosen = _choose(media) if self._are_wanted else []
-        missing = [item for item in chosen if item.upload_id not in self._kept]
-        if missing:
-            read = await asyncio.to_thread(lambda: [self._read(item) for item in missing])
-            self._kept |= {
-                item.upload_id: picture
-                for item, picture in zip(missing, read, strict=True)
-                if picture is not None
-            }
         ids = {item.upload_id for item in chosen}
         self._kept = {key: picture for key, picture in self._kept.items() if key in ids}
+        self._lost &= ids
+        missing = [item for item in chosen if item.upload_id not in self._kept.keys() | self._lost]
+        if missing:
+            read = await asyncio.to_thread(lambda: [self._read(item) for item in missing])
+            for item, picture in zip(missing, read, strict=True):
+                if picture is None:
+                    self._lost.add(item.upload_id)
+                else:
+                    self._kept[item.upload_id] = picture
         self._tell(media)
         return dict(self._kept)
 

@@ -213,6 +213,26 @@ async def test_the_newest_pictures_are_shown_within_bounds(
     assert await pictures.of([]) == {}
 
 
+@pytest.mark.requirement("context.pictures")
+async def test_what_cannot_be_read_is_said_once_and_not_before_every_call(
+    host: ScriptedHost, model: FakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    seeing = SessionSettings(
+        main_model=model_settings(model.url, input_modalities=("text", "image"))
+    )
+    storage = SessionStorage(home="/h", root=str(host.folder / "root"), tmp="/t")
+    pictures = Pictures(storage, seeing)
+    gone, there = upload(host, PNG), upload(host, PNG)
+    (host.folder / "root/attachment-staging" / gone.upload_id).unlink()
+    messages = [_message(gone), _message(there)]
+    for _ in range(3):
+        assert set(await pictures.of(messages)) == {there.upload_id}
+    assert [line for line in caplog.messages if gone.upload_id in line] == [
+        f"attachment {gone.upload_id} cannot be read: No such file or directory",
+        f"attachment {gone.upload_id} is not shown to the model",
+    ]
+
+
 def _message(media: MediaRef) -> UserMessage:
     return UserMessage(input_id=new_id(), text="", at=0, media=(media,))  # type: ignore[arg-type]
 
@@ -252,7 +272,9 @@ async def test_a_model_call_waits_no_longer_than_the_budget_and_a_late_answer_is
     git = _SlowGit()
     requests = ModelRequests(
         session_id=SESSION,
-        storage=SessionStorage(home=str(host.folder), root=str(host.folder / "root"), tmp="/t"),
+        storage=SessionStorage(
+            home=str(host.folder), root=str(host.folder / "root"), tmp="/tmp/netclaw-0/x/p"
+        ),
         settings=host.settings,
         tools=ScriptedTools(),
         git=git,
