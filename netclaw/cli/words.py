@@ -61,6 +61,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, what: str) -> str:
+    """So many of something: 1 message, 1,204 messages."""
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
 def tokens(number: int) -> str:
     """A number of tokens in at most five characters: 812, 12.4k, 128k, 1.2M."""
     if number < 1000:

@@ -51,9 +51,7 @@ CLI_KILL_S = 45.0
 CLI_KILL_MARGIN_S = 15.0
 """Stop budgets nest (decision 9): the command line kills only after the daemon's own limit."""
 PINGS_PER_LIVENESS = 3
-NOT_CONFIGURED = (
-    "No model is configured. Configure one with `netclaw init`, then `netclaw daemon restart`."
-)
+NOT_CONFIGURED = "No model is configured. Configure one with `netclaw init`."
 
 
 def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig:

@@ -14,7 +14,7 @@ from netclaw.config.home import Home, find_home
 from netclaw.config.jsonc_tree import Json, JsoncError, parse, plain
 from netclaw.config.loaded import LoadedConfig, stamp_of
 from netclaw.config.orphans import drop_orphans, orphan_warning
-from netclaw.config.problems import as_error, find_problems
+from netclaw.config.problems import WAY_OUT, as_error, find_problems
 from netclaw.config.schema.root import Config
 from netclaw.config.secret_store import open_secrets, read_credentials, read_secrets
 from netclaw.config.tree import (
@@ -140,17 +140,17 @@ def read_value(text: str, node: Node) -> Json:
     return value
 
 
-def list_problems(home: Home, environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Every problem as (key, sentence), for `config validate`; empty when it would load."""
+def list_problems(home: Home, environ: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """Every problem as (key, sentence, way out), for `config validate`; none when it would load."""
     try:
         layers = read_layers(home, environ)
         try:
             build(home, Config.model_validate(layers.document), ())
         except ValidationError as error:
             found = find_problems(error, layers.origins)
-            return tuple((problem.key, problem.sentence) for problem in found)
+            return tuple((problem.key, problem.sentence, WAY_OUT) for problem in found)
     except InvalidArgumentError as error:
-        return (("", error.sentence),)
+        return (("", error.sentence, error.fix),)
     return ()
 
 

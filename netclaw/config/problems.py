@@ -35,6 +35,7 @@ _EXPECTED = {
     "too_short": "needs at least {min_length} entries",
     "too_long": "takes at most {max_length} entries",
 }
+WAY_OUT = "`netclaw config schema` says what is allowed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,5 @@ def as_error(problems: tuple[Problem, ...]) -> InvalidArgumentError:
     more = len(problems) - 1
     if more:
         first += f" {more} more value{'s are' if more > 1 else ' is'} wrong."
-    return InvalidArgumentError(
-        first, fix="`netclaw config validate` lists every problem, `config schema` what is allowed."
-    )
+    fix = f"`netclaw config validate` lists every problem. {WAY_OUT}" if more else WAY_OUT
+    return InvalidArgumentError(first, fix=fix)

@@ -269,7 +269,7 @@ class ProviderFailureError(NetclawError):
     """The model's service failed or broke off."""
 
     code = ErrorCode.PROVIDER_FAILURE
-    default_fix = "Check the endpoint with `netclaw doctor`, then send the message again."
+    default_fix = "`netclaw doctor` checks endpoint and credential; then send the message again."
 
 
 class RateLimitedError(NetclawError):

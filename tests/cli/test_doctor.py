@@ -307,3 +307,16 @@ def test_a_local_model(cli: Cli, home: Home, monkeypatch: pytest.MonkeyPatch) ->
     assert by_name(cli("doctor", "--json"))["model"]["verdict"] == "PASS"
     cli.ok("config", "set", "Models.Definitions.main.ModelId", "/nowhere/x.gguf")
     assert "path of a GGUF" in by_name(cli("doctor", "--json"))["model"]["fix"]
+
+
+@pytest.mark.requirement("cli.doctor")
+def test_a_wrong_key_is_one_failure_with_a_way_out(cli: Cli, home: Home) -> None:
+    home.config_dir.mkdir(parents=True, mode=0o700)
+    home.config_file.write_text('{"configVersion": 1, "Sessoin": {}}')
+    failures = [c for c in cli("doctor", "--json").json["checks"] if c["verdict"] == "FAIL"]
+    assert [check["name"] for check in failures] == ["configuration"]
+    assert failures[0]["fix"] == "Did you mean Session?"
+    assert "fix: Did you mean Session?" in cli("config", "validate").err
+    human = cli("doctor").out
+    assert "FAIL  configuration         Sessoin is not a known key." in human
+    assert "1 failure" in human.splitlines()[-1].split(", ")

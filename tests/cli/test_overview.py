@@ -60,7 +60,7 @@ def test_status_shows_sessions_queue_storage_sandbox_model_and_memory(
         "",
         "  model      qwen3 at ollama",
         "  sessions   3 live, 5 passive, 1 quarantined",
-        "  queue      2 waiting, 1,204 messages admitted in all",
+        "  queue      2 waiting, 1,204 messages in all",
         "  turns      1,190 done, 12 failed",
         "  storage    ok, 3.0 MiB",
         "  sandbox    bubblewrap, limits by cgroup",

@@ -197,7 +197,7 @@ def test_a_folder_in_place_of_the_file_is_one_sentence(temp: TempHome) -> None:
 def test_validate_lists_every_problem(temp: TempHome) -> None:
     temp.write('{"Session": {"IdleTimeout": 1}, "Daemon": {"Port": 0}}')
     found = list_problems(temp.home, temp.environ)
-    assert [key for key, _ in found] == ["Session.IdleTimeout", "Daemon.Port"]
+    assert [key for key, _, _ in found] == ["Session.IdleTimeout", "Daemon.Port"]
     temp.write('{"Nope": 1}')
     assert len(list_problems(temp.home, temp.environ)) == 1
     temp.write(ONE_MODEL)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from netclaw.cli.app import App, JsonRow, JsonValue
+from netclaw.cli.app import App, JsonRow, JsonValue, compact
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import config_keys
 from netclaw.cli.failure import EXIT_FAILURE, print_failure
@@ -61,7 +61,7 @@ def get(app: App, *, key: str) -> None:
     examples=(
         "netclaw config set Session.IdleTimeout 00:10:00",
         "netclaw config set Tools.Sandbox.WritableRoots '[\"/srv/data\"]'",
-        "netclaw config set Models.Main.ModelId qwen3",
+        "netclaw config set Models.Definitions.main.ModelId qwen3",
     ),
 )
 @key_argument
@@ -144,8 +144,8 @@ def validate(app: App) -> int:
     warnings = list_warnings(home, app.environ)
     if app.is_json:
         listed: list[JsonValue] = [
-            {"key": key, "message": sentence} if key else {"message": sentence}
-            for key, sentence in problems
+            compact({"key": key or None, "message": sentence, "fix": fix or None})
+            for key, sentence, fix in problems
         ]
         row: JsonRow = {"valid": not problems, "file": str(home.config_file), "problems": listed}
         app.emit(row | {"warnings": list(warnings)})
@@ -153,8 +153,8 @@ def validate(app: App) -> int:
         app.say(f"{home.config_file}: valid")
     for sentence in warnings:
         app.note(f"[WARN] {app.command}: {sentence}")
-    for _, sentence in problems:
-        print_failure(app.command, sentence, "")
+    for _, sentence, fix in problems:
+        print_failure(app.command, sentence, fix)
     return EXIT_FAILURE if problems else 0
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterator
 
 from netclaw.cli.app import App, printable
@@ -10,7 +13,10 @@ from netclaw.cli.doctor import abilities, places
 from netclaw.cli.doctor.daemon import check_storage, look_at_daemon
 from netclaw.cli.doctor.findings import Finding, Verdict
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
+from netclaw.cli.words import counted
 
+NAME_WIDTH = 20
+INDENT = " " * (len("PASS  ") + NAME_WIDTH + 2)
 _COLOUR = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
 
 
@@ -33,7 +39,10 @@ def doctor(app: App) -> int:
         app.emit({"overall": overall.value, "checks": [finding.row() for finding in findings]})
     else:
         counts = [sum(each.verdict is verdict for each in findings) for verdict in Verdict]
-        app.say(f"\n{counts[0]} passed, {counts[1]} warnings, {counts[2]} failures")
+        app.say(
+            f"\n{counts[0]} passed, {counted(counts[1], 'warning')},"
+            f" {counted(counts[2], 'failure')}"
+        )
     return {Verdict.PASS: EXIT_OK, Verdict.WARN: EXIT_USAGE, Verdict.FAIL: EXIT_FAILURE}[overall]
 
 
@@ -58,6 +67,18 @@ def look(app: App) -> Iterator[Finding]:
 
 def _show(app: App, finding: Finding) -> None:
     mark = app.style(finding.verdict.value, _COLOUR[finding.verdict], "bold")
-    app.say(f"{mark}  {finding.name:<14} {printable(finding.message)}")
+    first, *rest = _lines(finding.message)
+    app.say(f"{mark}  {finding.name:<{NAME_WIDTH}}  {first}")
     if finding.fix:
-        app.say(f"      {'':<14} fix: {printable(finding.fix)}")
+        rest += _lines(f"fix: {finding.fix}")
+    for line in rest:
+        app.say(INDENT + line)
+
+
+def _lines(text: str) -> list[str]:
+    """The text beside its name: on a terminal no wider than that, elsewhere one line."""
+    text = printable(text)
+    if not sys.stdout.isatty():
+        return [text]
+    room = max(40, shutil.get_terminal_size().columns - len(INDENT))
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]

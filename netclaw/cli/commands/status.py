@@ -11,7 +11,7 @@ from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
 from netclaw.cli.holder import UnreachableDaemonError, lock_owner
 from netclaw.cli.rows import daemon_row
-from netclaw.cli.words import count, duration, size
+from netclaw.cli.words import count, counted, duration, size
 from netclaw.core.errors import DaemonDownError, NetclawError, OperationTimeoutError
 
 if TYPE_CHECKING:
@@ -149,14 +149,14 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
     facts = [
         ("model", f"{found.main_model} at {found.main_provider}" if found.main_model else "none"),
         ("sessions", _sessions(found)),
-        ("queue", f"{waiting} waiting, {count(found.admitted_inputs)} messages admitted in all"),
+        ("queue", f"{waiting} waiting, {counted(found.admitted_inputs, 'message')} in all"),
         ("turns", f"{count(found.turns_completed)} done, {count(found.turns_failed)} failed"),
         ("storage", f"{found.storage_state or 'ok'}, {size(found.database_bytes)}"),
         ("sandbox", f"{found.sandbox_backend or 'none'}{limits}"),
         ("memory", _memory(found)),
     ]
     if found.outbox_waiting:
-        facts.append(("outbox", f"{count(found.outbox_waiting)} replies waiting"))
+        facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
     facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
     return [*facts, ("daemon", f"process {found.pid}"), ("home", str(home.root))]
 

@@ -10,7 +10,7 @@ import click
 
 from netclaw.cli.app import App
 from netclaw.cli.command import Entry, LazyGroup, command
-from netclaw.cli.words import size
+from netclaw.cli.words import counted, size
 from netclaw.core.errors import InvalidArgumentError, StorageReadOnlyError
 
 _HERE = "netclaw.cli.commands.trash"
@@ -69,7 +69,7 @@ def empty(app: App, *, yes: bool) -> None:
     sessions = sum(len(_entries(day)) for day in days)
     if sessions and not yes:
         raise InvalidArgumentError(
-            f"The files of {sessions} deleted sessions would be removed for good.",
+            f"The files of {counted(sessions, 'deleted session')} would be removed for good.",
             fix="Confirm with --yes.",
         )
     freed = sum(_bytes_below(day) for day in days)
@@ -80,5 +80,7 @@ def empty(app: App, *, yes: bool) -> None:
             raise StorageReadOnlyError(f"{day} cannot be removed: {error.strerror}.") from None
     if app.is_json:
         app.emit({"removed": sessions, "bytes": freed})
+    elif not sessions:
+        app.say("the trash is empty")
     else:
-        app.say(f"removed the files of {sessions} sessions, {size(freed)}")
+        app.say(f"removed the files of {counted(sessions, 'session')}, {size(freed)}")

@@ -45,8 +45,8 @@ def check_config(
         loaded = load_config(home, environ)
     except NetclawError as error:
         problems = list_problems(home, environ)
-        sentences = [sentence for _, sentence in problems] or [error.sentence]
-        return None, [failed("configuration", sentence, error.fix) for sentence in sentences]
+        found = [(sentence, fix) for _, sentence, fix in problems] or [(error.sentence, error.fix)]
+        return None, [failed("configuration", sentence, fix) for sentence, fix in found]
     if not home.config_file.exists():
         finding = warned("configuration", "There is none yet.", "Run `netclaw init`.")
     else:

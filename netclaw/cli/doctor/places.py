@@ -7,11 +7,15 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netclaw.cli.doctor.findings import Finding, failed, passed, warned
 from netclaw.cli.words import size
 from netclaw.config.home import Home
 from netclaw.core.errors import NetclawError
+
+if TYPE_CHECKING:
+    from netclaw.config.tree import KeyPath
 
 CRASH_DAYS = 7
 FREE_FAIL_BYTES = 16 * 1024 * 1024
@@ -24,6 +28,9 @@ def check_home(home: Home) -> Iterator[Finding]:
     root = home.root
     try:
         facts = root.stat()
+    except FileNotFoundError:
+        yield failed("home", f"{root} is not there yet.", "Run `netclaw init`.")
+        return
     except OSError as error:
         yield failed("home", f"{root}: {error.strerror}.", "Run `netclaw init`.")
         return
@@ -84,16 +91,14 @@ def check_permissions(home: Home) -> Finding:
 
 def check_secrets(home: Home) -> Finding:
     """Whether stored secrets are encrypted and can be opened."""
-    from netclaw.config.documents import read_document
     from netclaw.config.secret_store import read_secrets
-    from netclaw.config.tree import canonicalise, dotted, secret_paths
+    from netclaw.config.tree import dotted, secret_paths
 
     try:
         content, warnings = read_secrets(home)
-        document = read_document(home.config_file)
-        plain = secret_paths(canonicalise(document.value)) if document is not None else []
     except NetclawError as error:
         return failed("secrets", error.sentence, error.fix)
+    plain = _plain_secrets(home)
     if plain:
         key = dotted(plain[0])
         return warned(
@@ -105,6 +110,18 @@ def check_secrets(home: Home) -> Finding:
         return warned("secrets", warnings[0], "Make the folder config/ writable.")
     held = len(secret_paths(content))
     return passed("secrets", f"{held} stored, encrypted." if held else "None are stored.")
+
+
+def _plain_secrets(home: Home) -> list[KeyPath]:
+    """Credentials in netclaw.json; a file that cannot be read is told of as `configuration`."""
+    from netclaw.config.documents import read_document
+    from netclaw.config.tree import canonicalise, secret_paths
+
+    try:
+        document = read_document(home.config_file)
+        return list(secret_paths(canonicalise(document.value))) if document is not None else []
+    except NetclawError:
+        return []
 
 
 def check_crashes(home: Home) -> Finding:
