@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 
+from netclaw.core.authz import coverage
 from netclaw.core.authz.analysis import analyse
 from netclaw.core.authz.facts import Knowledge, Needs, ShellFacts, Surroundings
+from netclaw.core.authz.grants import Grant, Places
+from netclaw.core.authz.requests import ShellCall
+from netclaw.core.authz.text_gate import refusal_of
 from netclaw.ports.shell_parser import PathFacts, ShellParser, ShellParserError
 
 MAX_ROUNDS = 16
@@ -27,6 +32,40 @@ async def gather(
             return facts, knowledge
         knowledge = await _answered(needs, knowledge, parser, paths)
     raise ShellParserError("the command asks for more than can be looked up.")
+
+
+async def shell_call(
+    command: str,
+    surroundings: Surroundings,
+    parser: ShellParser,
+    paths: PathFacts,
+    grants: Iterable[Grant] = (),
+) -> ShellCall:
+    """A shell call with all that its decision needs; `grants` are those it may be compared with.
+
+    A refused text is not parsed. If the parser fails there are no facts, and the call is denied.
+    """
+    call = ShellCall(command=command, surroundings=surroundings, refusal=refusal_of(command))
+    if call.refusal is not None:
+        return call
+    try:
+        facts, known = await gather(command, surroundings, parser, paths)
+    except ShellParserError:
+        return call
+    places = await asyncio.to_thread(look_up, facts, known, grants, paths)
+    return replace(call, facts=facts, paths=places.paths, repositories=places.repositories)
+
+
+def look_up(
+    facts: ShellFacts, known: Knowledge, grants: Iterable[Grant], paths: PathFacts
+) -> Places:
+    """What has to be known of folders before grants are compared and options offered."""
+    places = Places(paths=known.paths, repositories=known.repositories)
+    needs = coverage.needs_of_grants(facts.directories, grants, places)
+    return Places(
+        paths={**known.paths, **{path: paths.path(path) for path in needs.paths}},
+        repositories={folder: paths.repository(folder) for folder in needs.repositories},
+    )
 
 
 async def _answered(

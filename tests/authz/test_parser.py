@@ -12,7 +12,7 @@ import pytest
 from netclaw.core.authz.facts import ParsedShell, PathFact, PathKind, Surroundings
 from netclaw.ports.shell_parser import PathFacts, ShellParser, ShellParserError
 from netclaw.sandbox import fact_gathering, shell_parser
-from netclaw.sandbox.fact_gathering import gather
+from netclaw.sandbox.fact_gathering import gather, shell_call
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser, find_program
 from netclaw.sandbox.shell_scan import loose_commands
@@ -221,3 +221,29 @@ async def test_gathering_ends_even_if_the_questions_do_not(
     monkeypatch.setattr(fact_gathering, "MAX_ROUNDS", 1)
     with pytest.raises(ShellParserError):
         await gather("cat a.txt", surroundings, PARSER, PATHS)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The least that is a repository."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    return tmp_path.resolve()
+
+
+@pytest.mark.requirement("authz.parser", "authz.total")
+async def test_a_call_is_made_ready_for_its_decision(checkout: Path) -> None:
+    base = checkout
+    surroundings = Surroundings(
+        cwd=str(base), user_home="/home/op", shell_home="/home/op", netclaw_home="/home/op/n"
+    )
+    call = await shell_call("cat a.txt", surroundings, PARSER, PATHS)
+    assert call.facts is not None
+    repository = call.repositories[str(base)]
+    assert repository is not None
+    assert repository.worktree == str(base)
+    assert f"{base}/a.txt" in call.paths
+    refused = await shell_call("ls \0", surroundings, PARSER, PATHS)
+    assert (refused.facts, refused.refusal is None) == (None, False)
+    failed = await shell_call("ls", surroundings, ShfmtParser(""), PATHS)
+    assert (failed.facts, failed.refusal) == (None, None)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from netclaw.core.authority import Audience, Principal, Requester, SourceKind
-from netclaw.core.authz import coverage
 from netclaw.core.authz.decide import decide
 from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.facts import Knowledge, ShellFacts, Surroundings
@@ -17,7 +16,6 @@ from netclaw.core.authz.grants import (
     Grant,
     GrantForm,
     GrantStore,
-    Places,
 )
 from netclaw.core.authz.path_access import FileMode, Root
 from netclaw.core.authz.profiles import (
@@ -37,7 +35,7 @@ from netclaw.core.authz.requests import (
 from netclaw.core.authz.text_gate import refusal_of
 from netclaw.core.ids import SessionId
 from netclaw.core.settings import ShellMode
-from netclaw.sandbox.fact_gathering import gather
+from netclaw.sandbox.fact_gathering import gather, look_up
 from netclaw.sandbox.shell_parser import ShfmtParser
 from tests.authz.host import HOME, KEY_FOLDER, PROJECT, SESSION, TMP, USER_HOME, MemoryHost
 
@@ -138,7 +136,7 @@ class Shell:
         )
         if refusal is None:
             facts, known = facts_of(self.command, self.cwd)
-            places = looked_up(facts, known, grants)
+            places = look_up(facts, known, grants, HOST)
             call = replace(call, facts=facts, paths=places.paths, repositories=places.repositories)
         return AuthorizationRequest(
             attempt_id="auth-1",
@@ -154,16 +152,6 @@ class Shell:
         """The decision."""
         given = consents or Consents()
         return decide(self.request(given.store.grants), under, given)
-
-
-def looked_up(facts: ShellFacts, known: Knowledge, grants: Iterable[Grant]) -> Places:
-    """What is known of folders once grants are to be compared and options offered."""
-    places = Places(paths=known.paths, repositories=known.repositories)
-    needs = coverage.needs_of_grants(facts.directories, grants, places)
-    return Places(
-        paths={**known.paths, **{path: HOST.path(path) for path in needs.paths}},
-        repositories={folder: HOST.repository(folder) for folder in needs.repositories},
-    )
 
 
 def grants_for(letter: str, decision: Decision, folder: str = PROJECT) -> Consents:
