@@ -128,14 +128,16 @@ class Gateway(GatewayReads):
         """Ask the turn in flight to end, or the one that is about to begin."""
         record = await self._visible(request.session_id, caller)
         slot = self._router.slot(record.session_id)
+        is_open = record.open_turn is not None
         try:
-            return pb.StopTurnResponse(
-                was_running=slot.stop_turn(
-                    HostCommand(kind="stop_turn", actor=caller.name),
-                    is_open=record.open_turn is not None,
-                    is_due=record.pending_inputs > 0,
-                )
+            was_running = slot.stop_turn(
+                HostCommand(kind="stop_turn", actor=caller.name),
+                is_open=is_open,
+                is_due=record.pending_inputs > 0,
             )
+            if was_running and is_open:
+                self._router.wake(record.session_id)
+            return pb.StopTurnResponse(was_running=was_running)
         finally:
             self._router.release(slot)
 

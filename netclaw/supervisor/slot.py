@@ -194,8 +194,9 @@ class Slot:
         """End the turn in flight; False if there is none and none is due.
 
         A process that is not at work yet could not know what is to be stopped: the wish is kept
-        until the turn that is open goes on, or the one that is due has begun, and forgotten with
-        its end (decision 26).
+        until the turn that is open goes on or waits for a person, or the one that is due has
+        begun, and forgotten with its end (decision 26). The caller starts a session whose turn is
+        open, because one that waits for a person is not started by itself.
         """
         live = self.live
         if live is not None and live.phase in AT_WORK:
@@ -205,6 +206,9 @@ class Slot:
             return False
         self._stop_wish = command
         self._has_begun = is_open
+        if is_open and live is not None and live.phase is not Phase.RECOVERING:
+            # Kept as well: the process may know less of that turn than the database by now.
+            live.command(command)
         return True
 
     def _deliver_stop(self) -> None:
@@ -223,6 +227,8 @@ class Slot:
         self._release(commit, outputs)
         if live is not None:
             live.forward(commit)
+        if self._has_begun and any(row.type in ENDS_A_TURN for row in commit.rows):
+            self._stop_wish = None
         if any(row.type in BEGINS_A_TURN for row in commit.rows):
             self._deliver_stop()
         if commit.rows[-1].type in ENDS_ALL_THAT_IS_DUE:
@@ -261,7 +267,7 @@ class Slot:
 
     def on_phase(self, phase: Phase) -> None:
         """Note that it is up, at work, or idle."""
-        if phase in AT_WORK and self._has_begun:
+        if phase is not Phase.RECOVERING and self._has_begun:
             self._deliver_stop()
         if self.state is SlotState.STARTING and phase is not Phase.RECOVERING:
             self.state = SlotState.LIVE

@@ -9,7 +9,7 @@ import pytest
 
 from netclaw.core.errors import NotFoundError
 from netclaw.core.exit_codes import ExitCode
-from netclaw.core.ids import CallId, SessionId
+from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import events as ev
 from netclaw.core.session.consent_events import ConsentRequest, ConsentRequested
@@ -91,6 +91,80 @@ async def test_a_durable_answer_starts_a_passive_session(world: InProcess) -> No
     await world.until(lambda: len(world.spawner.peers) == 2)
     await world.until(lambda: bool(world.spawner.peers[1].state.answers))
     assert world.spawner.peers[1].state.answers == (answer,)
+
+
+async def stop_turn(world: InProcess) -> bool:
+    """A person stops the turn; whether there was one."""
+    request = gateway_pb2.StopTurnRequest(session_id="hello")
+    return (await world.gateway.StopTurn(request, metadata=world.metadata)).was_running
+
+
+@pytest.mark.requirement("supervisor.stop-early")
+async def test_a_stop_reaches_a_turn_that_waits_for_a_person(world: InProcess) -> None:
+    told: list[str] = []
+
+    async def parks(peer: Peer) -> int:
+        status = await park_and_leave(peer)
+        told.append("here")
+        return status
+
+    world.spawner.scripts = [parks]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    await world.until_phase("hello", "ready")
+    assert await stop_turn(world)
+    await world.until(lambda: told == ["here"])
+
+
+@pytest.mark.requirement("supervisor.stop-early")
+async def test_a_stop_starts_a_passive_session_whose_turn_waits_and_spares_the_next_turn(
+    world: InProcess,
+) -> None:
+    seen: list[str] = []
+
+    async def stops(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        seen.append((await peer.expect("command")).command.kind)
+        turn = peer.state.turn
+        assert turn is not None
+        while not peer.state.buffered:
+            await peer.read()
+        waiting = peer.state.buffered[0].admitted
+        ended = ev.TurnRecorded(
+            turn_id=turn.turn_id,
+            message=AssistantMessage(text="", at=1),
+            outcome=ev.TurnOutcome.STOPPED,
+            usage=Usage(),
+            model="",
+            input_ids=turn.input_ids,
+        )
+        begun = ev.TurnStarted(
+            turn_id=TurnId("t2"), input_ids=(waiting.input_id,), authority=waiting.authority
+        )
+        await peer.committed(await peer.append(ended, begun))
+        await peer.phase("processing")
+        await peer.finish_turn(TurnId("t2"), "not stopped")
+        seen.extend(
+            frame.command.kind
+            for frame in peer.passed_over
+            if frame.WhichOneof("body") == "command"
+        )
+        seen.append("done")
+        return await stay_ready(peer)
+
+    world.spawner.scripts = [park_and_leave, stops]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    slot = world.supervisor.router.slot(SessionId("hello"))
+    assert slot.live is not None
+    slot.live.command(HostCommand(kind="passivate"))
+    await world.until(lambda: slot.keeper is None)
+    assert await stop_turn(world)
+    await world.until(lambda: seen == ["stop_turn"])
+    await world.send("hello", "and then")
+    await world.until(lambda: seen[-1] == "done")
+    assert seen == ["stop_turn", "done"]
 
 
 @pytest.mark.requirement("supervisor.answers")
