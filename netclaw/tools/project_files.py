@@ -26,9 +26,12 @@ def read_instructions(
 ) -> ProjectInstructions | None:
     """The first of the known files that is there, or None.
 
-    `home` is the resolved netclaw home: nothing in it is anybody's project. A file that cannot be
-    read is passed over; `on_fault(name, why)` is told of it, not of one that does not exist.
+    `home` is the resolved netclaw home: nothing in it belongs to a project that lies elsewhere. A
+    file that cannot be read is passed over; `on_fault(name, why)` is told of it, not of one that
+    does not exist.
     """
+    # A project may be one of the session's own folders, such as a Git worktree (S0 Storage).
+    closed = None if is_below(project.real, home) else home
     try:
         root_fd = beneath.open_root(project.real)
     except OSError:
@@ -36,7 +39,7 @@ def read_instructions(
     try:
         for name in PROJECT_FILES:
             try:
-                data = _read(root_fd, name, home)
+                data = _read(root_fd, name, closed)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as fault:
@@ -48,13 +51,13 @@ def read_instructions(
         os.close(root_fd)
 
 
-def _read(root_fd: int, name: str, home: str) -> bytes:
+def _read(root_fd: int, name: str, closed: str | None) -> bytes:
     fd = _OPEN(root_fd, name, _FLAGS, 0)
     with contextlib.ExitStack() as closing:
         closing.callback(os.close, fd)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(0, "it is no regular file")
-        if is_below(beneath.real_path(fd), home):
+        if closed is not None and is_below(beneath.real_path(fd), closed):
             raise OSError(0, "it lies in the netclaw home")
         return read_bounded(fd, FILE_MAX_BYTES + 1)
 

@@ -72,3 +72,10 @@ def test_nothing_of_the_netclaw_home_is_a_projects_word(project: Path) -> None:
     (project / ".netclaw").mkdir()
     (project / ".netclaw/AGENTS.md").write_text("home")
     assert read(project, home=f"{project}/.netclaw") == (None, [".netclaw/AGENTS.md"])
+
+
+def test_a_project_in_a_folder_of_the_session_has_its_own_words(project: Path) -> None:
+    (project / "AGENTS.md").write_text("of the worktree")
+    found, faults = read(project, home=str(project.parent))
+    assert found == ProjectInstructions(path="AGENTS.md", data=b"of the worktree")
+    assert faults == []
