@@ -1,14 +1,15 @@
 """Puts together what a model is asked: prompt, the turn's block, history, tools, pictures.
 
 Prompt and block are made at the first model call of a turn in this process and kept to its end, so
-that each request of the turn begins with the one before.
+that each request of the turn begins with the one before and shares a provider's cache. After a
+compaction nothing is left to share, and the prompt is made anew.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netclaw.core.authority import Audience
 from netclaw.core.context.git_facts import GitFacts
@@ -29,7 +30,7 @@ from netclaw.ports.model import ModelRequest
 from netclaw.ports.tool import ToolRunner, ToolTrees
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.pictures import Pictures
-from netclaw.session_proc.system_prompt import SystemPrompt
+from netclaw.session_proc.system_prompt import PromptSources, SystemPrompt
 from netclaw.tools.git_inspection import BUDGET_S, GitInspection
 from netclaw.tools.places import Root, usable_project
 
@@ -70,12 +71,17 @@ class ModelRequests:
     async def make(self, turn: OpenTurn, state: SessionState, runtime: Runtime) -> ModelRequest:
         """The request of the next model call of this turn.
 
-        Waits for nothing but the Git facts of a project, at most their budget, and for pictures
-        that were not read yet.
+        Waits for nothing but the files of a project, its Git facts, at most their budget, and for
+        pictures that were not read yet.
         """
         layers = self._layers
         if layers is None or layers.turn_id != turn.turn_id:
-            layers = self._layers = await self._render(turn, state)
+            layers = await self._render(turn, state)
+        elif not state.last_input_tokens:
+            # A compaction came between: the static layers are rendered again (S0 Compaction).
+            _, prompt = await self._static(turn)
+            layers = replace(layers, prompt=prompt)
+        self._layers = layers
         conversation = build_conversation(state, runtime, turn_block=layers.block)
         return ModelRequest(
             messages=conversation.messages,
@@ -87,13 +93,7 @@ class ModelRequests:
 
     async def _render(self, turn: OpenTurn, state: SessionState) -> _Layers:
         audience = turn.authority.requester.audience
-        project = usable_project(
-            turn.working.directory,
-            audience=audience,
-            storage=self._storage,
-            umask=self._settings.tools.umask,
-        )
-        prompt = self._prompt.for_turn(turn.turn_id, audience=audience, project=project)
+        project, prompt = await self._static(turn)
         git = await self._look_at(project, turn.turn_id, audience)
         working = WorkingContext(
             directory=project.announced if project is not None else "",
@@ -109,6 +109,22 @@ class ModelRequests:
         # A child run is told no time and no working context of its parent's (S0 subagents).
         block = "" if state.kind is SessionKind.CHILD else render_turn_block(facts)
         return _Layers(turn_id=turn.turn_id, prompt=prompt, block=block)
+
+    async def _static(self, turn: OpenTurn) -> tuple[Root | None, str]:
+        """The usable project of the turn, and the prompt."""
+        declared, audience = turn.working.directory, turn.authority.requester.audience
+        if declared:
+            project, sources = await asyncio.to_thread(self._read, declared, audience)
+        else:
+            # Only a few small files of the home: a thread would take longer.
+            project, sources = self._read(declared, audience)
+        return project, self._prompt.render(sources)
+
+    def _read(self, declared: str, audience: Audience) -> tuple[Root | None, PromptSources]:
+        project = usable_project(
+            declared, audience=audience, storage=self._storage, umask=self._settings.tools.umask
+        )
+        return project, self._prompt.read(audience, project)
 
     async def _look_at(
         self, project: Root | None, turn_id: TurnId, audience: Audience

@@ -1,7 +1,6 @@
 """Reads identity files and project instructions before each turn and keeps what was rendered.
 
-They are a few small files (decision 21). A turn keeps the prompt it began with, so that its model
-calls agree with each other and share a provider's cache.
+They are a few small files (decision 21).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from netclaw.core.context.layers import (
     identity_files,
     render_system_prompt,
 )
-from netclaw.core.ids import SessionId, TurnId
+from netclaw.core.ids import SessionId
 from netclaw.core.settings import SessionStorage
 from netclaw.tools.places import Root
 from netclaw.tools.project_files import read_bounded, read_instructions
@@ -29,7 +28,8 @@ _log = logging.getLogger(__name__)
 # Without waiting for a writer, should somebody have put a pipe there.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
-_Sources = tuple[Audience, dict[str, bytes], ProjectInstructions | None]
+PromptSources = tuple[Audience, dict[str, bytes], ProjectInstructions | None]
+"""Whom the prompt is for, and what was read for it."""
 
 
 class SystemPrompt:
@@ -38,37 +38,28 @@ class SystemPrompt:
     def __init__(self, storage: SessionStorage, session_id: SessionId = SessionId("")) -> None:
         self._storage = storage
         self._session_id = session_id
-        self._turn_id: TurnId | None = None
-        self._sources: _Sources | None = None
+        self._sources: PromptSources | None = None
         self._rendered = ""
         self._faults: dict[str, str] = {}
 
-    def for_turn(
-        self,
-        turn_id: TurnId,
-        *,
-        audience: Audience = Audience.PERSONAL,
-        project: Root | None = None,
-    ) -> str:
-        """The prompt of this turn: read at its first call, rendered again only if bytes changed.
-
-        `project` is the usable project directory; Public sees nothing of it.
-        """
-        if turn_id != self._turn_id:
-            self._turn_id = turn_id
-            sources = self._read(audience, project)
-            if sources != self._sources:
-                self._sources = sources
-                self._rendered = render_system_prompt(
-                    sources[1],
-                    self._storage,
-                    audience=audience,
-                    session_id=self._session_id,
-                    project=sources[2],
-                )
+    def render(self, sources: PromptSources) -> str:
+        """The prompt made of these; rendered again only if bytes changed."""
+        if sources != self._sources:
+            audience, identity, project = self._sources = sources
+            self._rendered = render_system_prompt(
+                identity,
+                self._storage,
+                audience=audience,
+                session_id=self._session_id,
+                project=project,
+            )
         return self._rendered
 
-    def _read(self, audience: Audience, project: Root | None) -> _Sources:
+    def read(self, audience: Audience, project: Root | None) -> PromptSources:
+        """Read the files; Public sees nothing of `project`, the usable project directory.
+
+        May run in any thread: a project may lie on a file system that does not answer.
+        """
         folder = identity_dir(self._storage.home)
         names = identity_files(audience)
         identity = {name: self._read_file(name, f"{folder}/{name}") for name in names}

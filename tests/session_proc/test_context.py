@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.context.git_facts import GitFacts
 from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session.events import InputAdmitted, WorkingDirectorySet
+from netclaw.core.session.state import OpenTurn
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.session_proc import model_requests
 from netclaw.session_proc.ending import Ending
@@ -264,32 +266,81 @@ class _SlowGit(GitInspection):
         return GitFacts(branch="late")
 
 
-@pytest.mark.requirement("context.git-facts")
-async def test_a_model_call_waits_no_longer_than_the_budget_and_a_late_answer_is_dropped(
-    host: ScriptedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_requests, "BUDGET_S", 0.05)
-    git = _SlowGit()
-    requests = ModelRequests(
+def requests_of(host: ScriptedHost, git: GitInspection | None = None) -> ModelRequests:
+    """The request maker of a session, alone."""
+    root = str(host.folder / "root")
+    return ModelRequests(
         session_id=SESSION,
-        storage=SessionStorage(
-            home=str(host.folder), root=str(host.folder / "root"), tmp="/tmp/netclaw-0/x/p"
-        ),
+        storage=SessionStorage(home=str(host.folder), root=root, tmp="/tmp/netclaw-0/x/p"),
         settings=host.settings,
         tools=ScriptedTools(),
         git=git,
         trees=Trees(),
         ending=Ending(),
     )
+
+
+def story_in(project: Path) -> tuple[Story, OpenTurn]:
+    """A session with an open turn and a declared project."""
     story = Story()
-    story.given(WorkingDirectorySet(path=str(tmp_path), actor="test"))
+    story.given(WorkingDirectorySet(path=str(project), actor="test"))
     story.start()
     story.admit("work")
     turn = story.state.turn
     assert turn is not None
+    return story, turn
+
+
+@pytest.mark.requirement("context.git-facts")
+async def test_a_model_call_waits_no_longer_than_the_budget_and_a_late_answer_is_dropped(
+    host: ScriptedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_requests, "BUDGET_S", 0.05)
+    git = _SlowGit()
+    requests = requests_of(host, git)
+    story, turn = story_in(tmp_path)
     before = await requests.make(turn, story.state, story.runtime)
     await git.is_over.wait()
     after = await requests.make(turn, story.state, story.runtime)
     assert before.messages == after.messages
     assert "project_dir" in before.messages[0].text
     assert "late" not in before.messages[0].text
+
+
+@pytest.mark.requirement("context.project-instructions")
+async def test_the_prompt_is_made_anew_within_a_turn_only_after_a_compaction(
+    host: ScriptedHost, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    requests = requests_of(host)
+    story, turn = story_in(tmp_path)
+    counted = replace(story.state, last_input_tokens=100)
+    first = await requests.make(turn, counted, story.runtime)
+    (tmp_path / "AGENTS.md").write_text("Use spaces.")
+    same = await requests.make(turn, counted, story.runtime)
+    compacted = replace(counted, last_input_tokens=0)
+    anew = await requests.make(turn, compacted, story.runtime)
+    assert "Use tabs." in first.system_prompt
+    assert same.system_prompt == first.system_prompt
+    assert anew.system_prompt == first.system_prompt.replace("tabs", "spaces")
+    assert anew.messages == first.messages, "the block of the turn stays"
+
+
+@pytest.mark.requirement("context.project-instructions")
+async def test_a_project_that_does_not_answer_holds_up_nothing_else(
+    host: ScriptedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_asked, may_answer = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(declared: str, **_more: object) -> None:
+        assert declared == str(tmp_path)
+        loop.call_soon_threadsafe(is_asked.set)
+        assert may_answer.wait(10), "the loop runs meanwhile"
+
+    monkeypatch.setattr(model_requests, "usable_project", slow)
+    story, turn = story_in(tmp_path)
+    making = asyncio.create_task(requests_of(host).make(turn, story.state, story.runtime))
+    await is_asked.wait()
+    may_answer.set()
+    assert "project_dir" not in (await making).messages[0].text

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from netclaw.core.authority import Audience
 from netclaw.core.context.layers import CUT, FILE_MAX_BYTES
-from netclaw.core.ids import TurnId
 from netclaw.core.settings import SessionStorage
 from netclaw.session_proc.system_prompt import SystemPrompt
 from tests.fakes.model import FakeModel
@@ -72,9 +72,10 @@ def test_a_file_is_bounded_and_what_is_no_file_is_told_once(
     os.mkfifo(folder / "AGENTS.md")
     (folder / "TOOLING.md").mkdir()
     prompt = SystemPrompt(SessionStorage(home=str(tmp_path), root="/r", tmp="/t"))
-    text = prompt.for_turn(TurnId("t1"))
+    text = prompt.render(prompt.read(Audience.PERSONAL, None))
     assert text.startswith("x" * FILE_MAX_BYTES + f"\n{CUT}\n\n[session]")
-    assert prompt.for_turn(TurnId("t2")) is text, "equal bytes are not rendered again"
+    again = prompt.render(prompt.read(Audience.PERSONAL, None))
+    assert again is text, "equal bytes are not rendered again"
     assert [record.getMessage() for record in caplog.records] == [
         "identity file AGENTS.md cannot be read: it is no regular file",
         "identity file TOOLING.md cannot be read: it is no regular file",
