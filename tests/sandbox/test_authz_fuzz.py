@@ -42,7 +42,12 @@ def is_covered_by_grants(facts: ShellFacts) -> bool:
 def explains(candidate: Candidate, executed: list[str]) -> bool:
     """Whether a candidate is the command that was executed, word for word where it is literal."""
     if candidate.argv[:1] != tuple(executed[:1]):
-        return False
+        # A shell that is given a script runs the script, which here is one of the programs.
+        return (
+            candidate.argv[:1] != ()
+            and candidate.argv[0] in SHELLS
+            and executed[0] in candidate.argv
+        )
     is_open = any(not word or "*" in word or "?" in word for word in candidate.argv)
     return is_open or candidate.argv == tuple(executed)
 

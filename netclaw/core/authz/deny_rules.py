@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from netclaw.core.authz.decoding import has_glob, shown
+from netclaw.core.authz.decoding import STAR, shown
 from netclaw.core.authz.facts import Invocation, ShellFacts, Surroundings
 from netclaw.core.authz.scan import unwrapped
 from netclaw.core.authz.shell_paths import absolute, normal
@@ -156,7 +156,10 @@ def _has_words(rule: DenyRule, words: Words) -> bool:
 
 def _has_flag(group: frozenset[str], words: Words) -> bool:
     for shape in (shown(shape).lower() for shapes in words for shape in shapes):
-        if shape.partition("=")[0] in group:
+        name = shape.partition("=")[0]
+        # Programs accept the start of a long option for the whole of it.
+        is_long = name.startswith("--") and len(name) > 2
+        if name in group or (is_long and any(flag.startswith(name) for flag in group)):
             return True
         is_short = shape.startswith("-") and not shape.startswith("--")
         if is_short and any(len(flag) == 2 and flag[1] in shape[1:] for flag in group):
@@ -191,7 +194,8 @@ def _has_path(
 def _without_last_glob(shape: str) -> str:
     """`/` for `/*`: everything in a folder is the folder."""
     folder, _, last = shape.rpartition("/")
-    return f"{folder}/" if has_glob(last) and len(last) == 1 else shown(shape)
+    is_everything = bool(last) and set(last) == {STAR}
+    return f"{folder}/" if is_everything else shown(shape)
 
 
 def read_operator_rules(texts: Iterable[str], overrides: Iterable[object]) -> tuple[DenyRule, ...]:

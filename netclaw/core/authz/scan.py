@@ -122,6 +122,8 @@ def nested_texts(invocation: Invocation) -> list[str]:
             found.extend(_after_c(words[1:]))
         elif words and "eval" in words[0]:
             found.append(" ".join(word[0] for word in words[1:]))
+        elif words and "trap" in words[0]:
+            found.extend(shape for word in words[1:2] for shape in word)
     return found
 
 
