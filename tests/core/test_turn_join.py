@@ -13,6 +13,7 @@ from netclaw.core.session.commands import LookAgain, Recover
 from netclaw.core.session.effects import CallModel, Decision
 from netclaw.core.session.events import (
     InputJoined,
+    TitleSet,
     ToolResultRecorded,
     TurnOutcome,
     TurnRecorded,
@@ -24,6 +25,7 @@ from netclaw.core.session.turn_join import joiners, preemptor
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
 from netclaw.testing.story import Story
+from tests.core.session.compactions import in_tool_loop, notes
 from tests.core.shown import queue
 
 
@@ -131,6 +133,35 @@ def test_an_untrusted_person_never_ends_a_turn() -> None:
     story = in_batch(REMINDER)
     story.admit(by=STRANGER)
     assert story.finish_tools().events == (like(ToolResultRecorded),)
+
+
+@pytest.mark.requirement("core.preempt-automation")
+def test_what_the_person_wrote_before_the_message_that_preempts_comes_before_it() -> None:
+    story = in_batch(REMINDER)
+    story.admit("me first", by=STRANGER)
+    story.admit("/title The plan", by=ALICE)
+    story.admit("do it", by=ALICE)
+    decision = story.finish_tools()
+    assert decision.events == (
+        like(ToolResultRecorded),
+        like(TurnRecorded, input_ids=("i1",), outcome=TurnOutcome.STOPPED),
+        like(TurnStarted, input_ids=("i3",), is_aside=True),
+        like(TitleSet, title="The plan"),
+        like(TurnRecorded, input_ids=("i3",)),
+        like(TurnStarted, input_ids=("i4",), authority=ALICE),
+    )
+
+
+@pytest.mark.requirement("core.preempt-automation")
+def test_what_the_person_wrote_before_it_comes_before_it_over_a_shortened_history_too() -> None:
+    story = in_tool_loop(by=REMINDER)
+    story.admit("/compact", by=ALICE)
+    story.admit("do it", by=ALICE)
+    story.finish_tools()
+    assert story.runtime.compaction is not None
+    notes(story)
+    assert story.last.events[-1] == like(TurnStarted, authority=ALICE)
+    assert story.messages[-1] == like(UserMessage, text="do it")
 
 
 def test_nobody_preempts_a_person_or_no_turn() -> None:

@@ -51,11 +51,11 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
     """
     if draft.runtime.drain is not None:
         return
-    item = first or open_work.next_up(draft.state)
+    item = _next(draft, first)
     while isinstance(item, BufferedInput) and _end_at_once(draft, item):
-        if draft.runtime.is_compaction_wanted and compacting.begin_after_turn(draft):
+        if draft.runtime.is_compaction_wanted and _shorten(draft, first):
             return
-        item = open_work.next_up(draft.state)
+        item = _next(draft, first)
     if item is None:
         return
     turn_id = TurnId(draft.make_id())
@@ -71,6 +71,15 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
         )
     draft.move(Phase.PROCESSING)
     draft.call_model_early(turn_id)
+
+
+def _next(draft: Draft, first: BufferedInput | None) -> BufferedInput | Delivery | None:
+    """What comes next: `first` while it waits, behind what its sender wrote before it."""
+    if first is None or first not in draft.state.buffered:
+        return open_work.next_up(draft.state)
+    sender = first.admitted.authority.requester
+    own = (i for i in draft.state.buffered if i.admitted.authority.requester == sender)
+    return next(own, first)
 
 
 def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
@@ -298,9 +307,14 @@ def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
 
 def take_up(draft: Draft, *, first: BufferedInput | None = None) -> None:
     """From Ready: shorten the history if that is due, else start the next input's turn."""
-    next_input = first.admitted.input_id if first else None
-    if not compacting.begin_after_turn(draft, next_input=next_input):
+    if not _shorten(draft, first):
         start_next(draft, first=first)
+
+
+def _shorten(draft: Draft, first: BufferedInput | None) -> bool:
+    """Whether a compaction begins that was due or asked for; `first` is next after it."""
+    next_input = first.admitted.input_id if first else None
+    return compacting.begin_after_turn(draft, next_input=next_input)
 
 
 def clear_turn(draft: Draft) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from netclaw.core.authority import Authority
 from netclaw.core.messages import (
     Usage,
 )
@@ -18,6 +19,7 @@ from netclaw.core.session.effects import (
 )
 from netclaw.core.session.phase import Phase
 from netclaw.core.settings import SessionTuning
+from netclaw.testing.people import OPERATOR
 from netclaw.testing.story import SHELL, Story
 from tests.core.session.histories import settings_of
 
@@ -69,10 +71,10 @@ def compacting() -> Story:
     return told
 
 
-def in_tool_loop() -> Story:
+def in_tool_loop(*, by: Authority = OPERATOR) -> Story:
     """A turn in its tool loop whose last round passed the threshold; one tool still runs."""
     told = story()
-    told.admit("work")
+    told.admit("work", by=by)
     told.call_tools(1)
     told.finish_tools()
     answered = replace(told.answered(calls=(SHELL,)), usage=FULL)
