@@ -48,7 +48,7 @@ def explains(candidate: Candidate, executed: list[str]) -> bool:
             and candidate.argv[0] in SHELLS
             and executed[0] in candidate.argv
         )
-    is_open = any(not word or "*" in word or "?" in word for word in candidate.argv)
+    is_open = any(not word or not {*"*?["}.isdisjoint(word) for word in candidate.argv)
     return is_open or candidate.argv == tuple(executed)
 
 
