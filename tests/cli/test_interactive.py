@@ -74,6 +74,27 @@ def test_help_and_quit_are_answered_here(daemon: ScriptedDaemon) -> None:
 
 
 @pytest.mark.requirement("cli.interactive")
+def test_a_single_message_of_a_person_says_how_to_go_on(daemon: ScriptedDaemon) -> None:
+    daemon.script = said("hello")
+    with Terminal(["chat", "-p", "hi"]) as terminal:
+        assert terminal.ended() == 0
+        assert "go on with: netclaw chat --resume cli/" in terminal.shown
+
+
+@pytest.mark.requirement("cli.interactive")
+def test_who_named_the_session_is_told_its_name_as_it_is_typed(daemon: ScriptedDaemon) -> None:
+    daemon.script = said("hello")
+    with Terminal(["chat", "-p", "hi", "--resume", "my notes"]) as terminal:
+        assert terminal.ended() == 0
+        assert "go on with" not in terminal.shown
+    with Terminal(["chat", "--resume", "my notes"]) as terminal:
+        terminal.expect("| Ctrl-D leaves")
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0
+        assert "netclaw chat --resume 'my notes'" in terminal.shown
+
+
+@pytest.mark.requirement("cli.interactive")
 def test_ctrl_c_stops_the_turn(daemon: ScriptedDaemon) -> None:
     daemon.script = lambda _request, _input_id: [
         processing(),

@@ -95,6 +95,23 @@ def test_who_waits_is_told_what_is_known(cli: Cli, daemon: ScriptedDaemon) -> No
 
 
 @pytest.mark.requirement("cli.chat-ends")
+def test_who_sees_the_answer_come_is_not_told_that_it_comes(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.cli.chat.lookout.LOOK_EVERY_S", 600.0)
+    daemon.script = lambda _request, _input_id: [
+        Output(type="tool_call", turn_id="turn1", tool_name="file_list"),
+        Output(type="error", turn_id="other", category="Storage", text="Not ours."),
+    ]
+    known(daemon, "running", turn="turn1")
+    daemon.row("notes").pid, daemon.row("notes").phase = 7, "ready"
+    answer_at_look(daemon, 1)
+    result = cli.ok("chat", "-p", "hi", "--resume", "notes")
+    assert result.out == "at last\n"
+    assert "[waiting]" not in result.err
+
+
+@pytest.mark.requirement("cli.chat-ends")
 def test_an_end_that_was_recorded_but_not_told_is_read_again(
     cli: Cli, daemon: ScriptedDaemon
 ) -> None:

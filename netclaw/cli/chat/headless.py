@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pwd
 import secrets
+import shlex
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,6 +88,7 @@ class HeadlessChat:
         self._session_id = ""
         self._sent_at = 0.0
         self._first_text_at = 0.0
+        self._shown_at = -math.inf
         self._input_id = ""
         self._is_duplicate = False
         self._is_live = False
@@ -243,7 +247,7 @@ class HeadlessChat:
                 self._take(output)
             silence_s = time.monotonic() - heard_at
             if not self._follower.is_done and lookout.is_due_after(silence_s):
-                lookout.look()
+                lookout.look(time.monotonic() - self._shown_at)
                 heard_at = time.monotonic()
             if self._follower.is_done:
                 return
@@ -257,6 +261,7 @@ class HeadlessChat:
         if self._app.is_json or self._is_repeated(output):
             return
         if self._is_live or not output.turn_id:
+            self._shown_at = time.monotonic()
             self._printer.show(output)
         else:
             self._held.setdefault(output.turn_id, []).append(output)
@@ -339,7 +344,13 @@ class HeadlessChat:
             print_failure(self._app.command, error.sentence, error.fix, error.reference)
         if self._app.is_json:
             self._app.emit(self._row(error, failure.category if failure else ""))
+        self._tell_way_back()
         return exit_code(failure, is_interrupted=self._has_asked_to_stop)
+
+    def _tell_way_back(self) -> None:
+        """Name the new session to a person, who has no other way to learn its id from here."""
+        if not (self._message.resume or self._app.is_json) and sys.stderr.isatty():
+            self._app.note(f"go on with: netclaw chat --resume {shlex.quote(self._session_id)}")
 
     def _row(self, error: NetclawError | None, category: str) -> JsonRow:
         now = time.monotonic()

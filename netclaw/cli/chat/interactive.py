@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ class Conversation:
                 await self._converse()
         finally:
             await self._link.close()
-        self._app.say(f"go on with: netclaw chat --resume {self._link.session_id}")
+        self._app.say(f"go on with: netclaw chat --resume {shlex.quote(self._link.session_id)}")
         return 0
 
     async def _converse(self) -> None:

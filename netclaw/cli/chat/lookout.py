@@ -6,6 +6,7 @@ also asks, every 10 seconds, and hears an end that no output announced.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ class Lookout:
         self._said = ""
         self._said_at = 0.0
         self._has_replayed = False
+        self._is_seen = False
         self._looks_idle = 0
         self._looked_into = 0
         self._looked_for: frozenset[str] = frozenset()
@@ -88,14 +90,15 @@ class Lookout:
         is_suspicious = self._follower.suspicions > self._looked_into
         return LOOK_SOON_S if is_suspicious else LOOK_EVERY_S
 
-    def look(self) -> None:
-        """Ask what is known and say it.
+    def look(self, unseen_s: float = math.inf) -> None:
+        """Ask what is known and say it, unless something was shown `unseen_s` seconds ago.
 
         Ends the follower's wait when the turn it saw fail is this message's. Raises what else
         prevents an answer: the session or its message is gone, held back or at rest.
         """
         self._look_at = time.monotonic() + LOOK_EVERY_S
         self._looked_into = self._follower.suspicions
+        self._is_seen = unseen_s < LOOK_EVERY_S / 2
         try:
             entry, detail = self._ask()
         except NotFoundError:
@@ -188,6 +191,8 @@ class Lookout:
                 " the message is kept.",
                 self._session_id,
             )
+        if self._is_seen and row.pid:
+            return  # who reads the answer as it comes knows that it comes
         process = f"process {row.pid}" if row.pid else "no process yet"
         self._say(
             f"[waiting] the message is {entry.outcome}; the session is {row.phase}, {process}"
