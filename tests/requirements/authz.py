@@ -112,6 +112,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The grants file is read strictly; one that is not exactly right grants nothing.",
     ),
     Requirement(
+        "authz.trust",
+        "authorization reference 5, CLI",
+        "An operator can trust the words of one command ahead of any call, and nothing more.",
+    ),
+    Requirement(
         "authz.store-unavailable",
         "authorization reference, pipeline step 9",
         "When the grants cannot be read, chat grants, one-time consents and safe phrases still "
