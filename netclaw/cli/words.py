@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 from netclaw.cli.app import printable
 
@@ -36,6 +37,13 @@ def took(seconds: float) -> str:
     if seconds < 0.1:
         return f"{round(seconds * 1000)} ms"
     return f"{seconds:.1f} s" if seconds < 10 else elapsed(seconds)
+
+
+def moment(at_ms: int) -> str:
+    """An instant as the clocks here show it, to the second; a dash for never."""
+    if not at_ms:
+        return "-"
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def ago(at_ms: int) -> str:

@@ -46,6 +46,7 @@ _OVERFLOW_WORDS = re.compile(
 )
 _RATE_WORDS = re.compile(r"rate.?limit|too many requests|quota|overloaded", re.IGNORECASE)
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_LOADING_WORDS = re.compile(r"loading model|model is (?:still )?loading", re.IGNORECASE)
 _CREDIT_WORDS = re.compile(r"credit balance is too low", re.IGNORECASE)
 _STATUS_OF_CODE = {
     "invalid_request_error": 400,
@@ -90,6 +91,11 @@ class ErrorObject:
     def is_unpaid(self) -> bool:
         """Whether the account is out of credit, which some services tell as a bad request."""
         return self.code == "billing_error" or bool(_CREDIT_WORDS.search(self.message))
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the service is up and its model is not, as local servers say after a start."""
+        return bool(_LOADING_WORDS.search(self.message))
 
     @property
     def is_rate_limit(self) -> bool:
@@ -139,6 +145,8 @@ def from_status(
     )
     if status == 404:
         sentence += unknown_hint
+    if status == 503 and error.is_loading:
+        sentence = "The model service is still loading the model."
     is_transient = status in TRANSIENT_STATUSES and not is_overflow
     return ModelCallError(
         category,

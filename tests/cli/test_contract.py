@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -72,6 +73,24 @@ def test_sessions_list_reads_every_page(
         daemon.row(f"s{number}")
     assert len(cli.ok("sessions", "--json").json) == 5
     assert len(daemon.requests("ListSessions")) == 3
+
+
+def test_people_are_shown_the_last_active_sessions_first(cli: Cli, daemon: ScriptedDaemon) -> None:
+    for number, name in enumerate(("b-old", "a-new", "c-never")):
+        daemon.row(name).last_activity_at_ms = (AT_MS, AT_MS + 1000, 0)[number]
+    listed = [line.split()[0] for line in cli.ok("sessions").out.splitlines()]
+    assert listed == ["ID", "a-new", "b-old", "c-never"]
+
+
+def test_people_are_shown_times_of_their_own_clocks(
+    cli: Cli, daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    live_session(daemon)
+    assert "last active         2023-11-14 23:13:20" in cli.ok("sessions", "show", "notes").out
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_no_sessions_yet(cli: Cli, daemon: ScriptedDaemon) -> None:

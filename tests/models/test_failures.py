@@ -53,6 +53,13 @@ def test_each_status_has_a_category_and_one_sentence(
     assert str(status) in error.sentence
 
 
+def test_a_local_server_that_still_loads_is_said_to_load() -> None:
+    body = b'{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}'
+    error = from_status(503, {}, body, secrets=Secrets(KEY), now_s=NOW_S)
+    assert error.sentence == "The model service is still loading the model."
+    assert error.is_transient
+
+
 @pytest.mark.requirement("models.context-overflow")
 @pytest.mark.parametrize("shape", OVERFLOWS)
 @pytest.mark.parametrize("status", [400, 500])

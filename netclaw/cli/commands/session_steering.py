@@ -57,9 +57,9 @@ def compact_session(app: App, *, session_id: str) -> None:
     _show(app, steer(app, session_id, "CompactSession"), "compacting")
 
 
-@command("reset", examples=("netclaw sessions reset notes --yes",))
+@command("reset", examples=("netclaw sessions reset notes",))
 @identifier
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Not needed: it never asks.")
 def reset(app: App, *, session_id: str, yes: bool) -> None:
     """Begin a new life of the session: its history is emptied, its files stay."""
     del yes  # accepted for symmetry with delete: files stay, so there is nothing to ask

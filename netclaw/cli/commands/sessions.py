@@ -21,7 +21,7 @@ from netclaw.cli.rows import (
     session_row,
     when,
 )
-from netclaw.cli.words import ago, context_use, count, shorten
+from netclaw.cli.words import ago, context_use, count, moment, shorten
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import parse_session_id
 
@@ -103,7 +103,8 @@ def steer(
 def list_sessions(app: App) -> None:
     """List all sessions: title, phase, how full the context is, what waits.
 
-    A narrow terminal is shown fewer columns; --json has all that is known.
+    The last active come first; with --json they are in the order of their ids. A narrow terminal
+    is shown fewer columns; --json has all that is known.
     """
     rows = _all_rows(app)
     if app.is_json:
@@ -127,7 +128,7 @@ def list_sessions(app: App) -> None:
                 row.audience,
                 str(row.pid or "-"),
             )
-            for row in rows
+            for row in sorted(rows, key=lambda row: -row.last_activity_at_ms)
         ),
         expendable=("pid", "audience", "channel", "turns", "title", "waiting"),
     )
@@ -166,6 +167,7 @@ def show(app: App, *, session_id: str) -> None:
         return
     for key in ("contextTokens", "contextWindow", "lastInputTokens"):
         row.pop(key, None)
+    row["lastActivityAt"] = moment(detail.row.last_activity_at_ms)
     if detail.last_input_tokens:
         row["context"] = context_use(detail.last_input_tokens, detail.context_window)
     _print_fields(app, row, 0)
@@ -216,7 +218,7 @@ _ROLE_STYLE = {"user": "cyan", "assistant": "green", "tool": "dim", "note": "yel
 
 def _print_item(app: App, item: gateway_pb2.HistoryItem) -> None:
     who = f"{item.role} ({item.sender})" if item.sender else item.role
-    at = when(item.at_ms) or ""
+    at = moment(item.at_ms) if item.at_ms else ""
     app.say(app.style(f"{printable(who)}  {at}".rstrip(), _ROLE_STYLE.get(item.role, "bold")))
     if item.text:
         app.say(_indented(printable(item.text, keep_lines=True)))
