@@ -102,7 +102,8 @@ class AnswerAdmitted:
     answerer: str
     """Sender id, which means something within its `boundary` alone."""
     boundary: str = ""
-    principal: Principal = Principal.UNTRUSTED
+    principal: Principal = Principal.AUTOMATION
+    """Of whom it is not known what they are is no person, and answers nothing (decision 56)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

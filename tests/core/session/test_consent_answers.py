@@ -18,6 +18,7 @@ from netclaw.core.session.consent_events import (
 )
 from netclaw.core.session.effects import CallModel, CancelTimer, RecheckCall
 from netclaw.core.session.events import (
+    AnswerAdmitted,
     RoundRecorded,
     ToolBatchStarted,
     ToolResultRecorded,
@@ -267,6 +268,14 @@ def test_who_may_answer(asker: Authority, answerer: Authority, option: str, coun
         )
         assert phase_of(story) is Phase.READY
     assert story.state.answers == ()
+
+
+@pytest.mark.requirement("consent.who")
+@pytest.mark.parametrize("option", ["once", "refuse"])
+def test_whoever_is_not_known_to_be_a_person_answers_nothing(option: str) -> None:
+    story = parked(by=NAMELESS)
+    story.given(AnswerAdmitted(call_id=story.call_id(), option=option, answerer="U1"))
+    assert story.when(Advance()).events == (like(AnswerDismissed, reason=Dismissal.NOT_THEIRS),)
 
 
 @pytest.mark.requirement("consent.who")
