@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from netclaw.core.redaction import Redactor as CoreRedactor
+from netclaw.core.redaction import StreamRedactor
 from netclaw.core.redaction_shapes import REDACTED as MARK
 
 __all__ = ["MARK", "Redactor"]
+
+PIECE_CHARS = 32_768
+"""A longer text is redacted piece by piece. One pattern over a megabyte would hold the interpreter,
+and with it an event loop, for about 200 ms, even from another thread (decision 86)."""
 
 
 class Redactor:
@@ -25,4 +30,10 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text with every secret replaced by a mark."""
-        return self._redactor.redact(text)
+        redactor = self._redactor
+        if len(text) <= PIECE_CHARS:
+            return redactor.redact(text)
+        stream = StreamRedactor(redactor)
+        starts = range(0, len(text), PIECE_CHARS)
+        pieces = [stream.feed(text[at : at + PIECE_CHARS]) for at in starts]
+        return "".join([*pieces, stream.finish()])

@@ -56,7 +56,9 @@ class ToolContext:
     trees: ToolTrees
     facts: Callable[[], SessionFacts]
     redact: Callable[[str], str]
-    """Removes known secrets and token shapes; applied before bounding and spilling."""
+    """Removes known secrets and token shapes; applied before bounding and spilling.
+
+    Holds the interpreter for no longer than decision 86 allows, however long the text is."""
     on_item: Callable[[], None]
     """Called at the first result and each streamed item: resets the execution watchdog."""
     silence_s: float = 90.0

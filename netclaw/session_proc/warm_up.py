@@ -24,10 +24,10 @@ from netclaw.core.authority import (
     SourceKind,
 )
 from netclaw.core.ids import InputId, SessionId
-from netclaw.core.redaction import Redactor
 from netclaw.core.session.events import InputAdmitted, SessionEvent
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
+from netclaw.observe.redact import Redactor
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog
@@ -78,7 +78,7 @@ async def _rehearse() -> None:
             welcome,
             sink=supervisor,
             tools=make_tools(welcome),
-            redact=Redactor(("warm-up-secret",)).redact,
+            redact=Redactor(("warm-up-secret",)),
             ending=ending,
             log=_NoLog(),
         )

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from netclaw.core.redaction import Redactor, StreamRedactor
 from netclaw.core.settings import SessionStorage
 from netclaw.core.tool_call import Spill
 from netclaw.tools.spill import is_spill_name, write_spill
 from netclaw.tools.tool import Outcome
-
-_PIECE_CHARS = 32_768
 
 _SNAP = 200
 """How far a cut moves to fall between two lines."""
@@ -42,7 +39,7 @@ def bound(
     If the full text cannot be stored the model gets the shortened one and no promise.
     """
     note = redact(outcome.note)
-    body = redact_whole(outcome.text, redact)
+    body = redact(outcome.text)
     room = max(200, max_chars - len(note) - 1)
     if len(body) <= room and outcome.is_complete:
         return Bounded(text=_joined(body, note), spill=None)
@@ -50,21 +47,6 @@ def bound(
     if len(body) <= room:
         return Bounded(text=_joined(body, note), spill=spill)
     return Bounded(text=_joined(_window(body, room, call_id, spill), note), spill=spill)
-
-
-def redact_whole(text: str, redact: Callable[[str], str]) -> str:
-    """The redacted text; a long one piece by piece, where the redactor is the core's.
-
-    One pattern over a megabyte would hold the interpreter, and with it the session's loop, for
-    longer than 200 ms even from a thread (decision 86).
-    """
-    redactor = getattr(redact, "__self__", None)
-    if len(text) <= _PIECE_CHARS or not isinstance(redactor, Redactor):
-        return redact(text)
-    stream = StreamRedactor(redactor)
-    starts = range(0, len(text), _PIECE_CHARS)
-    pieces = [stream.feed(text[at : at + _PIECE_CHARS]) for at in starts]
-    return "".join([*pieces, stream.finish()])
 
 
 def _joined(body: str, note: str) -> str:
