@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from netclaw.cli.app import App
+from netclaw.cli.asking import ask_line
 from netclaw.cli.commands.init import DEFAULT_MODEL, NEEDS_KEY, PROVIDERS, Choice
 from netclaw.cli.probe import Probe, probe_service
 from netclaw.core.errors import InterruptedByStopError
@@ -33,9 +34,7 @@ def ask(app: App) -> Choice:
         key = _prompt_key(is_needed=provider in NEEDS_KEY)
     probe = _look(app, provider, endpoint, key)
     model = _model(app, provider, probe)
-    window = click.prompt(
-        "Tokens it can see (empty: find out)", default="", show_default=False, err=True
-    )
+    window = ask_line("Tokens it can see (empty: find out)", default="")
     chosen = Choice(
         provider=provider,
         model=model,
@@ -58,16 +57,14 @@ def _prompt_number(text: str, highest: int) -> int:
 def _prompt_key(*, is_needed: bool) -> str:
     text = "API key" if is_needed else "API key (empty: none)"
     default = None if is_needed else ""
-    key: str = click.prompt(text, hide_input=True, default=default, show_default=False, err=True)
-    return key
+    return ask_line(text, default=default, is_shown=False)
 
 
 def _endpoint(provider: str) -> str:
     if provider == ProviderType.OPENAI_COMPATIBLE.value:
-        address: str = click.prompt("Address", default="http://127.0.0.1:8000/v1", err=True)
-        return address
+        return ask_line("Address", default="http://127.0.0.1:8000/v1")
     if provider == ProviderType.OLLAMA.value:
-        address = click.prompt("Address", default="http://127.0.0.1:11434", err=True)
+        address = ask_line("Address", default="http://127.0.0.1:11434")
         return "" if address == "http://127.0.0.1:11434" else address
     return ""
 
@@ -96,5 +93,4 @@ def _model(app: App, provider: str, probe: Probe | None) -> str:
     for name in listed:
         app.note(f"  {name}")
     default = DEFAULT_MODEL.get(provider) or (listed[0] if listed else None)
-    model: str = click.prompt("Model", default=default, err=True)
-    return model
+    return ask_line("Model", default=default)

@@ -52,9 +52,9 @@ class Terminal:
         self._process.wait()
         os.close(self._master)
 
-    def type(self, text: str) -> None:
-        """Type something."""
-        os.write(self._master, text.encode())
+    def type(self, text: str | bytes) -> None:
+        """Type something; bytes are what a terminal of another encoding sends."""
+        os.write(self._master, text if isinstance(text, bytes) else text.encode())
 
     def interrupt(self) -> None:
         """Ctrl-C of a terminal in its ordinary mode."""

@@ -206,3 +206,32 @@ def test_an_interview_can_be_left(home: Home) -> None:
         terminal.type("n\r")
         assert terminal.ended() == 1
     assert not home.config_file.exists()
+
+
+@pytest.mark.requirement("cli.interactive")
+def test_what_is_typed_in_another_encoding_is_not_sent_and_ends_nothing(
+    daemon: ScriptedDaemon,
+) -> None:
+    daemon.script = said("a cup")
+    with Terminal(["chat", "--resume", "notes"]) as terminal:
+        terminal.expect("Ready")
+        terminal.type(b"caf\xe9\r")
+        terminal.expect("[not sent] The message is not valid UTF-8.")
+        terminal.type("tea\r")
+        terminal.expect("a cup")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
+    (request,) = daemon.requests("SendUserMessage")
+    assert isinstance(request, SendUserMessageRequest)
+    assert request.text == "tea"
+
+
+@pytest.mark.requirement("cli.interactive")
+def test_a_value_typed_in_another_encoding_is_no_fault_of_netclaw(home: Home) -> None:
+    with Terminal(
+        ["secrets", "set", "Providers.a.ApiKey"], NETCLAW_HOME=str(home.root)
+    ) as terminal:
+        terminal.expect("Value")
+        terminal.type(b"caf\xe9\r")
+        terminal.expect("What was typed is not valid UTF-8.")
+        assert terminal.ended() == 1

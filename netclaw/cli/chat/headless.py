@@ -63,7 +63,10 @@ def check_text(text: str) -> None:
     """Refuse what the daemon would refuse anyway, before it travels."""
     if not text.strip():
         raise InvalidArgumentError("The message is empty.", fix="Pass some text after -p.")
-    size = len(text.encode())
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # typed or pasted in another encoding than the terminal's
+        raise InvalidArgumentError("The message is not valid UTF-8.") from None
     if size > MAX_TEXT_BYTES:
         raise TooLargeError(f"The message has {size} bytes; the limit is {MAX_TEXT_BYTES}.")
 

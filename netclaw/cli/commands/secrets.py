@@ -7,6 +7,7 @@ import sys
 import click
 
 from netclaw.cli.app import App, JsonRow
+from netclaw.cli.asking import ask_line
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import secret_keys, stored_secrets
 from netclaw.cli.reloading import reload_daemon
@@ -98,8 +99,7 @@ def list_secrets(app: App) -> None:
 
 def _read() -> str:
     if sys.stdin.isatty():
-        prompted: str = click.prompt("Value", hide_input=True, err=True)
-        return prompted
+        return ask_line("Value", is_shown=False)
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
