@@ -62,20 +62,40 @@ def open_turn(draft: Draft, item: BufferedInput, *, is_aside: bool = False) -> O
 
 
 def asked_to_stop(state: SessionState) -> BufferedInput | None:
-    """The waiting `/stop` that means the open turn; one sent before the turn began does not."""
+    """The first of those that ask to stop the open turn."""
+    return next(iter(asking_to_stop(state)), None)
+
+
+def asking_to_stop(state: SessionState) -> tuple[BufferedInput, ...]:
+    """The waiting `/stop`s that mean the open turn: sent while it ran, or by its own person after
+    the message that began it, however long that message had to wait.
+    """
     turn = state.turn
     if turn is None:
-        return None
-    return next((item for item in state.buffered if _stops(item, turn)), None)
+        return ()
+    return tuple(item for item in state.buffered if _is_stop(item) and _means(item, turn, state))
 
 
-def _stops(item: BufferedInput, turn: OpenTurn) -> bool:
+def is_called_off(state: SessionState, item: BufferedInput) -> bool:
+    """Whether a `/stop` of its own sender waits behind this input."""
+    sender = item.admitted.authority.requester
+    return any(
+        later.seq > item.seq and _is_stop(later) and later.admitted.authority.requester == sender
+        for later in state.buffered
+    )
+
+
+def _is_stop(item: BufferedInput) -> bool:
     command = command_of(item)
-    if command is None or command.name is not CommandName.STOP or item.at < turn.started_at:
-        return False
+    return command is not None and command.name is CommandName.STOP
+
+
+def _means(item: BufferedInput, turn: OpenTurn, state: SessionState) -> bool:
     authority = item.admitted.authority
-    is_own = authority.requester == turn.authority.requester
-    return is_own or (authority.requester.principal.is_person and slash.is_trusted(authority))
+    is_after = item.at >= turn.started_at
+    if authority.requester == turn.authority.requester:
+        return is_after or (bool(state.in_turn) and item.seq > state.in_turn[0].seq)
+    return is_after and authority.requester.principal.is_person and slash.is_trusted(authority)
 
 
 def _end(draft: Draft, turn: OpenTurn, text: str) -> None:

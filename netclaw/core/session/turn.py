@@ -83,12 +83,16 @@ def _next(draft: Draft, first: BufferedInput | None) -> BufferedInput | Delivery
 
 
 def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
-    """Answer an input that needs no model, or refuse what the model cannot take (decision 24).
+    """Answer an input that needs no model, stop one that its sender called off meanwhile, or
+    refuse what the model cannot take (decision 24).
 
     It was judged before it was admitted; the model may be another one by now.
     """
     draft.rest_anew()
     if asides.answer(draft, item):
+        return True
+    if asides.is_called_off(draft.state, item):
+        _record_stop(draft, asides.open_turn(draft, item))
         return True
     sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)
     if not sentence:
@@ -139,7 +143,16 @@ def end_by_guard(
 
 def stop(draft: Draft, turn: OpenTurn) -> None:
     """End the turn because a person said so: no answer, no error (decision 26)."""
-    _record_end(draft, turn, _unfinished(draft, turn, sentences.NOTE_STOPPED))
+    _record_stop(draft, turn)
+    _settle(draft)
+
+
+def _record_stop(draft: Draft, turn: OpenTurn) -> None:
+    """Every `/stop` that meant this turn is answered with its end, and means no other."""
+    asking = asides.asking_to_stop(draft.state)
+    _record(draft, turn, _unfinished(draft, turn, sentences.NOTE_STOPPED))
+    for item in asking:
+        asides.answer(draft, item)
 
 
 def preempt(draft: Draft, turn: OpenTurn, person: BufferedInput) -> None:
@@ -278,6 +291,11 @@ def _last_reply(draft: Draft, turn: OpenTurn, command: FinishRound) -> TurnRecor
 def _record_end(
     draft: Draft, turn: OpenTurn, event: TurnRecorded, *, first: BufferedInput | None = None
 ) -> None:
+    _record(draft, turn, event)
+    _settle(draft, first=first)
+
+
+def _record(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> None:
     inputs = draft.state.in_turn
     event = replace(event, open_child_runs=open_work.open_run_ids(draft.state))
     draft.record(event)
@@ -292,7 +310,6 @@ def _record_end(
     )
     draft.post(replies.rows_for(inputs, turn, text=event.message.text))
     titles.ask_if_due(draft, turn, event)
-    _settle(draft, first=first)
 
 
 def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:

@@ -12,13 +12,11 @@ from netclaw.core.messages import MediaRef, UserMessage
 from netclaw.core.session import sentences, slash
 from netclaw.core.session.asides import TITLE_MAX_CHARACTERS
 from netclaw.core.session.commands import Advance, TimerKind
-from netclaw.core.session.consent_events import ConsentWithdrawn
-from netclaw.core.session.effects import CallModel, CallNotes, CancelModel, CancelTool, StartTimer
+from netclaw.core.session.effects import CallModel, CallNotes, StartTimer
 from netclaw.core.session.events import (
     InputJoined,
     OutboxRow,
     TitleSet,
-    ToolResultRecorded,
     TurnOutcome,
     TurnRecorded,
     TurnStarted,
@@ -30,9 +28,8 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.slash import CommandName, SlashCommand
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.testing.matchers import containing, like
-from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, THREAD, WEBHOOK
+from netclaw.testing.people import ALICE, OPERATOR, REMINDER, STRANGER, THREAD, WEBHOOK
 from netclaw.testing.story import Story
-from tests.core.shown import queue
 
 MODEL = ModelSettings(
     provider="p",
@@ -279,96 +276,6 @@ def working(by: Authority) -> Story:
     story.call_tools()
     story.clock.advance(1)
     return story
-
-
-@pytest.mark.requirement("context.slash-stop")
-@pytest.mark.parametrize(
-    ("of", "by"), [(ALICE, ALICE), (ALICE, OPERATOR), (STRANGER, BOB), (STRANGER, STRANGER)]
-)
-def test_stop_ends_the_turn_and_is_answered(of: Authority, by: Authority) -> None:
-    story = working(of)
-    decision = story.admit("/stop", by=by)
-    assert decision.effects[-1] == like(CancelTool)
-    decision = story.finish_tools()
-    assert decision.events[1:] == (
-        like(TurnRecorded, input_ids=("i1",), outcome=TurnOutcome.STOPPED),
-        like(TurnStarted, input_ids=("i2",), is_aside=True),
-        like(TurnRecorded, input_ids=("i2",), outcome=TurnOutcome.COMPLETED),
-    )
-    assert told(story) == sentences.NOTHING_RUNS
-
-
-@pytest.mark.requirement("context.slash-stop")
-def test_stop_ends_a_model_call_at_once() -> None:
-    story = ready()
-    story.admit("work")
-    story.clock.advance(1)
-    decision = story.admit("/stop")
-    assert like(CancelModel) in decision.effects
-    assert story.state.turn is None
-
-
-@pytest.mark.requirement("context.slash-stop")
-@pytest.mark.parametrize("by", [STRANGER, REMINDER])
-def test_stop_of_a_stranger_or_a_machine_leaves_another_persons_turn_alone(by: Authority) -> None:
-    story = working(ALICE)
-    decision = story.admit("/stop", by=by)
-    assert (decision.events, decision.effects) == ((), (queue(1),))
-
-
-@pytest.mark.requirement("context.slash-stop")
-def test_stop_reaches_a_turn_whose_process_is_gone() -> None:
-    story = working(ALICE)
-    story.crash()
-    story.given(story.input("/stop", by=ALICE), story.input("next", by=ALICE))
-    decision = story.start()
-    assert [type(event) for event in decision.events] == [
-        ToolResultRecorded,
-        TurnRecorded,
-        *(TurnStarted, TurnRecorded),
-        TurnStarted,
-    ]
-    assert decision.events[1] == like(TurnRecorded, outcome=TurnOutcome.STOPPED)
-    assert decision.early == (like(CallModel),)
-
-
-@pytest.mark.requirement("context.slash-stop")
-def test_stop_ends_a_turn_that_waits_for_consent() -> None:
-    story = ready()
-    story.admit("work", by=ALICE)
-    story.ask_consent()
-    story.clock.advance(1)
-    decision = story.admit("/status", by=ALICE)
-    assert decision.events == ()
-    decision = story.admit("/stop", by=ALICE)
-    assert decision.events[0] == like(ConsentWithdrawn)
-    assert like(TurnRecorded, outcome=TurnOutcome.STOPPED) in decision.events
-    assert story.state.buffered == ()
-
-
-@pytest.mark.requirement("context.slash-stop")
-def test_a_passive_session_whose_turn_waits_for_consent_is_stopped_at_its_start() -> None:
-    story = ready()
-    story.admit("work", by=ALICE)
-    story.ask_consent()
-    story.clock.advance(1)
-    story.crash()
-    story.given(story.input("/stop", by=ALICE))
-    decision = story.start()
-    assert decision.events[0] == like(ConsentWithdrawn)
-    assert (story.state.turn, story.state.buffered) == (None, ())
-
-
-@pytest.mark.requirement("context.slash-stop")
-def test_stop_means_no_turn_that_began_after_it() -> None:
-    story = working(ALICE)
-    story.given(story.input("mine", by=BOB))
-    story.admit("/stop", by=ALICE)
-    story.clock.advance(5)
-    story.finish_tools()
-    assert story.state.turn == like(type(story.state.turn), input_ids=("i2",))
-    assert story.admit("also", by=BOB).effects == (queue(2),)
-    assert story.state.turn is not None
 
 
 @pytest.mark.requirement("context.slash")
