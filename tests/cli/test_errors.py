@@ -186,7 +186,7 @@ def test_ctrl_c_ends_cleanly(daemon: ScriptedDaemon, words: list[str], code: int
         wait_for_call(daemon, method)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=15)
-    assert process.returncode == code
+    assert process.returncode == code, said
     assert b"Traceback" not in said
 
 

@@ -6,17 +6,17 @@ import time
 from typing import TYPE_CHECKING
 
 from netclaw.cli.chat.footer import Footer
+from netclaw.cli.chat.interrupts import POLL_S
 from netclaw.cli.chat.screen import Screen, columns
 from netclaw.cli.streams import write_out
 
 if TYPE_CHECKING:
     from netclaw.cli.app import App
     from netclaw.cli.chat.feed import SessionFeed
+    from netclaw.cli.chat.interrupts import Interrupts
     from netclaw.wire.v1.common_pb2 import Output
     from netclaw.wire.v1.gateway_pb2 import SessionDetail
 
-REDRAW_S = 0.5
-"""How often the elapsed time moves on."""
 DRAW_EVERY_S = 0.05
 """A burst of outputs draws the rows below no more often than that."""
 HINT = "Ctrl-C leaves, the session stays"
@@ -37,12 +37,14 @@ class AttachedView:
         """A remark of this program, such as a lost connection."""
         self._screen.tell(line)
 
-    def run(self, feed: SessionFeed, detail: SessionDetail) -> None:
+    def run(self, feed: SessionFeed, detail: SessionDetail, interrupts: Interrupts) -> None:
         """Show outputs until Ctrl-C."""
         self._screen.gauge.begin(detail)
         try:
             self._draw()
-            for output in feed.watch(lambda: REDRAW_S):
+            for output in feed.watch(lambda: POLL_S):
+                if interrupts.count:
+                    return
                 if output is not None:
                     self._show(output)
                 if output is None or time.monotonic() - self._drawn_at >= DRAW_EVERY_S:

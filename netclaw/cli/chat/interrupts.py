@@ -7,6 +7,9 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
+POLL_S = 0.2
+"""How soon a counted Ctrl-C is noticed."""
+
 
 class Interrupts:
     """Counts SIGINT while it is entered; the second one raises `KeyboardInterrupt`.

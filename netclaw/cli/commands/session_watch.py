@@ -9,6 +9,7 @@ import click
 
 from netclaw.cli.app import App, compact
 from netclaw.cli.chat.feed import SessionFeed
+from netclaw.cli.chat.interrupts import POLL_S, Interrupts
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
 from netclaw.cli.commands.sessions import parse_filter
@@ -56,19 +57,31 @@ def attach(app: App, *, session_id: str, wanted: str, after: int | None) -> None
 
         view = AttachedView(app, session_id)
     client = DaemonClient(home)
-    found = client.call(client.gateway.GetSession, _session(session_id))
+    feed: SessionFeed | None = None
     tell = app.note if view is None else view.tell
-    feed = SessionFeed(client, home, session_id, filter_bits=bits, after_seq=after, tell=tell)
+    # Counted and not raised: an exception amid gRPC's own code can leave it waiting for ever.
+    interrupts = Interrupts(lambda: feed is None or feed.is_connected)
     try:
-        if view is not None:
-            view.run(feed, found)
-            return
-        for output in feed:
-            app.emit(output_row(output))
+        with interrupts:
+            found = client.call(client.gateway.GetSession, _session(session_id))
+            feed = SessionFeed(
+                client, home, session_id, filter_bits=bits, after_seq=after, tell=tell
+            )
+            if view is not None:
+                view.run(feed, found, interrupts)
+                return
+            for output in feed.watch(lambda: POLL_S):
+                if interrupts.count:
+                    return
+                if output is not None:
+                    app.emit(output_row(output))
     except KeyboardInterrupt:
         return
     finally:
-        feed.close()
+        if feed is not None:
+            feed.close()
+        else:
+            client.__exit__(None, None, None)
 
 
 def _session(session_id: str) -> GetSessionRequest:
