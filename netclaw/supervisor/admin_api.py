@@ -26,7 +26,7 @@ from netclaw.core.session.state import SessionState
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
-from netclaw.supervisor.crashes import read_state_if_readable
+from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.memory_use import measure
@@ -116,9 +116,12 @@ class Admin:
         return await self._row(slot)
 
     async def restart_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
-        """Drain, lift a quarantine, start again."""
+        """Drain, lift a quarantine, start again; not where no start could get further."""
         slot = await self._slot(request)
-        check_layout(slot.session_id, await self._router.record(slot.session_id))
+        record = await self._router.record(slot.session_id)
+        check_layout(slot.session_id, record)
+        if record.is_quarantined:
+            await read_state(self._services.store, slot.session_id)
         await self._services.store.set_quarantined(slot.session_id, is_quarantined=False)
         await self._router.restart(slot, self._drain_command(AfterDrain.SESSION_RESTART))
         try:
@@ -129,11 +132,11 @@ class Admin:
         return await self._row(slot)
 
     async def reset_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
-        """Begin a new life."""
+        """Begin a new life; it stands behind the old one, so that this must be readable."""
         slot = await self._slot(request)
         check_layout(slot.session_id, await self._router.record(slot.session_id))
         async with self._router.exclusive(slot):
-            state = await read_state_if_readable(self._services.store, slot.session_id)
+            state = await read_state(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
             _tell_senders(slot, state, RESET_SENTENCE)
         return await self._row(slot)

@@ -91,7 +91,17 @@ async def _rebuild(
     return await asyncio.to_thread(stored_state, session_id, snapshot, tail)
 
 
-async def record_crash(services: Services, slot: Slot, cause: DeathCause, status: int) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCrash:
+    """What follows from a crash that was written down."""
+
+    verdict: Verdict
+    is_unreadable: bool = False
+
+
+async def record_crash(
+    services: Services, slot: Slot, cause: DeathCause, status: int
+) -> RecordedCrash:
     """Commit a CrashRecorded and what follows from it; raises a `StorageError`.
 
     A session whose data cannot be read is quarantined: no start of it could get further.
@@ -116,7 +126,7 @@ async def record_crash(services: Services, slot: Slot, cause: DeathCause, status
         status,
         outcome.attempt,
     )
-    return outcome.verdict
+    return RecordedCrash(verdict=outcome.verdict, is_unreadable=stored.state is None)
 
 
 def _give_up(state: SessionState) -> GiveUp | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from netclaw.core.errors import NetclawError, NotFoundError, StorageError
-from netclaw.core.supervision import DeathCause, NextStep, Verdict, backoff_s, cause_of
-from netclaw.supervisor.crashes import record_crash
+from netclaw.core.supervision import DeathCause, NextStep, backoff_s, cause_of
+from netclaw.supervisor.crashes import RecordedCrash, record_crash
 from netclaw.supervisor.live_session import EndReason, LiveSession
 from netclaw.supervisor.resting import unanswered
 from netclaw.supervisor.services import Services
@@ -33,6 +33,11 @@ RECOVERING_NOTICE = "The session stopped answering and was started again."
 CRASH_NOTICE = "The session's process ended unexpectedly and is started again."
 QUARANTINED_NOTICE = (
     "This session crashed repeatedly and is quarantined until `netclaw sessions restart`."
+)
+
+UNREADABLE_NOTICE = (
+    "What is stored of this session cannot be read, so it is quarantined until a netclaw that can"
+    " read it runs."
 )
 
 
@@ -209,7 +214,7 @@ class Keeper:
             return 0.0
         return self._delay(slot)
 
-    async def _record(self, slot: Slot, death: Death) -> Verdict:
+    async def _record(self, slot: Slot, death: Death) -> RecordedCrash:
         """Write the crash down, however long the database takes no writes."""
         while True:
             try:
@@ -219,12 +224,14 @@ class Keeper:
                 await self._services.health.wait_usable()
 
     async def _after_crash(self, slot: Slot, death: Death) -> float:
-        verdict = await self._record(slot, death)
+        recorded = await self._record(slot, death)
+        verdict = recorded.verdict
         if verdict.step is NextStep.QUARANTINE:
-            slot.hold = Hold.QUARANTINE
+            slot.hold = Hold.UNREADABLE if recorded.is_unreadable else Hold.QUARANTINE
             _log.error("session %s is quarantined", slot.session_id)
             waiting = await unanswered(self._services, slot)
-            slot.notify(QUARANTINED_NOTICE, "quarantined", waiting)
+            notice = UNREADABLE_NOTICE if recorded.is_unreadable else QUARANTINED_NOTICE
+            slot.notify(notice, "quarantined", waiting)
             return 0.0
         is_hung = death.cause is DeathCause.HUNG
         slot.notify(RECOVERING_NOTICE if is_hung else CRASH_NOTICE, "recovering")

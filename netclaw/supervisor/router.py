@@ -113,7 +113,8 @@ class Router:
     def note_record(self, record: SessionRecord) -> None:
         """Remember what the database knows that keeps a session from being started."""
         if record.is_quarantined:
-            self.slot(record.session_id).hold = Hold.QUARANTINE
+            slot = self.slot(record.session_id)
+            slot.hold = slot.hold or Hold.QUARANTINE
         elif record.storage_layout > LAYOUT:
             self.slot(record.session_id).hold = Hold.NEWER_LAYOUT
 

@@ -49,6 +49,8 @@ class Hold(StrEnum):
 
     QUARANTINE = "quarantine"
     """Crashed too often (decision 5)."""
+    UNREADABLE = "unreadable"
+    """What is stored of it cannot be read; after a restart of the daemon a plain quarantine."""
     START_KILLS_DAEMON = "start-kills-daemon"
     """Its start was in progress at two deaths of the supervisor in a row."""
     NEWER_LAYOUT = "newer-layout"
@@ -59,6 +61,10 @@ HOLD_NOTICE = {
     Hold.QUARANTINE: (
         "This session crashed repeatedly and is quarantined. Your message is kept and will run"
         " after `netclaw sessions restart`."
+    ),
+    Hold.UNREADABLE: (
+        "What is stored of this session cannot be read, so it is quarantined. Your message is kept"
+        " and will run once a netclaw that can read it runs."
     ),
     Hold.START_KILLS_DAEMON: (
         "This session is held, because the daemon died twice while starting it. Your message is"

@@ -55,10 +55,16 @@ async def test_a_session_that_cannot_be_read_is_quarantined_and_the_database_is_
     assert "CrashRecorded" in [stored.type for stored in world.data.sessions[BAD].rows]
     assert world.supervisor.services.health.state == "ok"
     assert isinstance(await refused(history(world, "bad")), SessionUnreadableError)
-    assert "quarantined" in (await world.send("bad", "kept")).notice
+    assert "cannot be read" in (await world.send("bad", "kept")).notice
     await world.send("good", "still served")
     await world.until_phase("good", "ready")
-    await world.admin_call("ResetSession", "bad")
+    # Neither would get further, and neither is said to be done.
+    for call in ("RestartSession", "ResetSession"):
+        fault = await refused(world.admin_call(call, "bad"))
+        assert isinstance(fault, SessionUnreadableError)
+        assert "sessions delete" in fault.fix
+    assert (await world.until_phase("bad", "quarantined")).quarantined
+    assert "cannot be read" in (await world.send("bad", "kept too")).notice
     await world.admin_call("DeleteSession", "bad")
     assert (await world.ensure("bad")).created
 
