@@ -267,6 +267,8 @@ class _Planner:
 
     def _blame(self, kept: tuple[Message, ...]) -> str:
         largest = max(kept, key=message_characters)
+        if message_characters(largest) < self._gauge.static_characters:
+            return sentences.mostly_instructions(self._window)
         return sentences.too_large(
             self._name(largest),
             tokens=self._gauge.tokens(message_characters(largest)),

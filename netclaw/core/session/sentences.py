@@ -221,6 +221,14 @@ def instructions_too_large(window: int) -> str:
     )
 
 
+def mostly_instructions(window: int) -> str:
+    """Why a turn cannot go on although no message is to blame."""
+    return (
+        "What is left of the conversation is mostly instructions and tools, and still too large"
+        f" for the model. Perhaps it takes less than the {window} tokens of its ContextWindow."
+    )
+
+
 def without_notes(failure: str) -> str:
     """What a person is told when a compaction got no notes."""
     return f"The conversation was shortened without notes on what was removed: {failure}"

@@ -184,6 +184,14 @@ def test_whatever_does_not_fit_is_named(talk: Talk, name: str) -> None:
 
 
 @pytest.mark.requirement("compaction.too-large")
+def test_where_instructions_and_tools_fill_most_of_it_no_message_is_blamed() -> None:
+    state = Talk().user(10).state(is_open=True)
+    state = replace(state, meter=replace(state.meter, static_characters=8_000))
+    told = refused(state, Trigger.OVERFLOW)
+    assert told == sentences.mostly_instructions(WINDOW)
+
+
+@pytest.mark.requirement("compaction.too-large")
 def test_a_message_that_did_not_fit_does_not_harm_the_next_one() -> None:
     talk = Talk().user(20_000).note().user()
     state = talk.state(is_open=True)
