@@ -1,4 +1,4 @@
-"""Text as the journal can hold it."""
+"""Text as the journal can hold it, and as a notice or a list can show it."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line, its white space single blanks; what is behind `limit` is left out."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[:limit]} [...]"

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from netclaw.core.authority import Audience
 from netclaw.core.context.git_facts import GitFacts, render_git
 from netclaw.core.context.working_context import WorkingContext
+from netclaw.core.text import one_line
 
 COMMAND_CHARACTERS = 200
 """How much of a job's command is shown."""
@@ -88,9 +89,7 @@ def _working(facts: TurnFacts) -> Iterable[str]:
 
 def _jobs(jobs: Sequence[JobLine]) -> Iterable[str]:
     for job in jobs[:JOBS]:
-        command = " ".join(job.command.split())
-        if len(command) > COMMAND_CHARACTERS:
-            command = f"{command[:COMMAND_CHARACTERS]} [...]"
+        command = one_line(job.command, COMMAND_CHARACTERS)
         log = f" (log: {job.log_path})" if job.log_path else ""
         yield f"- {job.job_id} {job.state}: {command}{log}"
     if len(jobs) > JOBS:

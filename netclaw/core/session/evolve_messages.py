@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from netclaw.core.context.turn_block import COMMAND_CHARACTERS
 from netclaw.core.ids import CallId, InputId
 from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from netclaw.core.session import loop_guard, sentences, slash
@@ -24,6 +25,7 @@ from netclaw.core.session.events import (
 )
 from netclaw.core.session.job_events import JobReported
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.text import one_line
 from netclaw.core.tool_call import ToolResult
 
 
@@ -120,7 +122,7 @@ def of_job_end(state: SessionState, recorded: Recorded, event: JobReported) -> t
         return ()
     text = sentences.job_ended(
         job.job_id,
-        command=job.started.command,
+        command=one_line(job.started.command, COMMAND_CHARACTERS),
         state=job.state.value,
         exit_code=job.exit_code,
         log_path=job.started.log_path,
