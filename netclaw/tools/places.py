@@ -166,8 +166,8 @@ def usable_project(
     real = os.path.realpath(declared)
     home = os.path.realpath(storage.home)
     own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
-    if not os.path.isdir(real):
-        return None
+    if not os.path.isdir(real) or real != os.path.normpath(declared):
+        return None  # gone, or no more the folder that was judged: a link leads elsewhere
     if not is_below_any(real, own) and is_closed_to_projects(real, storage):
         return None
     user_home = os.path.realpath(os.path.expanduser("~"))

@@ -93,3 +93,18 @@ async def test_a_project_with_a_configuration_to_install_is_a_project(rig: Rig) 
     rig.project = str(site)
     read = await rig.call("file_read", path="config/netclaw.json")
     assert "to install" in read.text
+
+
+@pytest.mark.parametrize("target", ["/", "/etc", "{home}/config", "{folder}/user/projects/site"])
+async def test_a_project_that_became_a_link_is_none_until_it_is_declared_again(
+    rig: Rig, target: str
+) -> None:
+    project = rig.folder / "project"
+    project.mkdir()
+    rig.project = str(project)
+    assert "/project" in (await rig.call("file_list", path=".")).text
+    project.rmdir()
+    project.symlink_to(target.format(home=rig.home, folder=rig.folder))
+    assert str(rig.workspace) in (await rig.call("file_list", path=".")).text
+    refused = await rig.call("file_list", path=str(project))
+    assert refused.receipt.category is OutcomeCategory.ACCESS_DENIED
