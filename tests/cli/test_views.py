@@ -135,6 +135,12 @@ def test_each_turn_is_told_what_it_took_itself(view: View) -> None:
     assert view.show(end("slash")) == []
 
 
+@pytest.mark.requirement("operator.view-notices")
+def test_a_title_that_is_taken_away_is_no_line(view: View) -> None:
+    assert view.show(Output(type="title", text="")) == []
+    assert "notes" in view.status()
+
+
 @pytest.mark.requirement("operator.view-ends")
 def test_lines_of_an_answer_stay_lines(view: View) -> None:
     shown = view.show(Output(type="text", text="Turns: 2\nModel: m"))

@@ -138,7 +138,7 @@ class Screen:
 
     def greet(self, session_id: str) -> None:
         """The first line: where this is, and how to leave."""
-        keys = "Ctrl-C stops a turn, Ctrl-D leaves, /help names the rest"
+        keys = "Ctrl-D leaves, /help tells more"
         line = printable(f"netclaw {__version__}, session {session_id}. {keys}.")
         self.write(self.dim(line) + "\n")
 
@@ -266,6 +266,8 @@ class Screen:
         self.write(self.colour(printable(f"[error] {category}{output.text}{reference}"), 31))
 
     def _title(self, output: Output) -> None:
+        if not output.text:  # taken away, as the answer to that says
+            return
         self.settle()
         self.write(self.dim(printable(f"[title] {output.text}")))
 

@@ -134,7 +134,10 @@ def one_line(text: str) -> str:
 
 
 def _is_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> bool:
-    """Turn 1 and then every so many turns, counted from the last title or the last try."""
+    """Turn 1 and then every so many turns, counted from the last title or the last try.
+
+    A title that was taken away is replaced at once: nobody is to wait ten turns for a name.
+    """
     state, runtime, settings = draft.state, draft.runtime, draft.settings
     interval = settings.tuning.title_interval_turns
     is_wanted = (
@@ -148,7 +151,8 @@ def _is_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> bool:
     if not (is_wanted and is_possible):
         return False
     last = max(state.title_set_at_turn, runtime.title_asked_at_turn)
-    return not last or state.turns - last >= interval
+    is_bare = not state.title and state.title_set_at_turn >= runtime.title_asked_at_turn
+    return not last or is_bare or state.turns - last >= interval
 
 
 def _spoken(item: Message) -> Message | None:
