@@ -170,5 +170,5 @@ def _plain(line: str) -> str:
     text, before = one_line(_TAG.sub("", line)), ""
     while text != before:
         before = text
-        text = _LEAD.sub("", text).strip(_WRAPPING)
-    return text.replace("**", "").replace("`", "").removesuffix(".").rstrip()
+        text = _LEAD.sub("", text).strip(_WRAPPING).removesuffix(".")
+    return text.replace("**", "").replace("`", "").rstrip()

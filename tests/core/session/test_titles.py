@@ -341,6 +341,7 @@ def test_a_cut_reply_asks_for_none() -> None:
     [
         ("Blue sky", "Blue sky"),
         ('"Blue sky."', "Blue sky"),
+        ('"Blue sky".', "Blue sky"),
         ("**Blue** sky", "Blue sky"),
         ("# Title: `Blue` sky\n\nIt is about the sky.", "Blue sky"),
         ("Title\uff1aBlue sky", "Blue sky"),
