@@ -58,6 +58,26 @@ def test_attach_shows_the_session_at_work_and_leaves_a_clean_screen(
     assert rows[3].endswith("s, 1 tool call, 7 in, 3 out")
 
 
+@pytest.mark.requirement("operator.attach-view")
+@pytest.mark.parametrize("words", [WORDS, ["chat", "--resume", "notes"]], ids=["attach", "chat"])
+def test_a_daemon_that_came_back_is_asked_whether_the_session_works(
+    daemon: ScriptedDaemon, words: list[str]
+) -> None:
+    row = daemon.row("notes")
+    row.phase = "processing"
+    with Terminal(words) as terminal:
+        terminal.expect("Working")
+        wait_for_call(daemon, "Attach")
+        daemon.stop()
+        terminal.expect("[connection] lost")
+        row.phase = "ready"
+        daemon.come_back()
+        terminal.expect("[connection] back")
+        terminal.expect("Ready")
+        terminal.type("\x04") if words is not WORDS else terminal.interrupt()
+        assert terminal.ended() == 0
+
+
 @pytest.mark.requirement("operator.narrow")
 def test_no_color_and_a_narrow_terminal_are_obeyed(daemon: ScriptedDaemon) -> None:
     daemon.row("notes")

@@ -40,6 +40,7 @@ class AttachedView:
     def run(self, feed: SessionFeed, detail: SessionDetail, interrupts: Interrupts) -> None:
         """Show outputs until Ctrl-C."""
         self._screen.gauge.begin(detail)
+        feed.on_again = self._screen.gauge.begin
         try:
             self._draw()
             for output in feed.watch(lambda: POLL_S):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from netclaw.cli.chat.pump import Pump
@@ -19,6 +20,7 @@ from netclaw.core.errors import (
 
 if TYPE_CHECKING:
     from netclaw.wire.v1.common_pb2 import Output, OutputBatch
+    from netclaw.wire.v1.gateway_pb2 import SessionDetail
 
 RECONNECT_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
 MAX_IDLE_RESYNCS = 5
@@ -53,6 +55,9 @@ class SessionFeed:
         self._idle_resyncs = 0
         self.is_connected = True
         """Whether there is a daemon to ask; False while a lost connection is taken up again."""
+        self.on_again: Callable[[SessionDetail], None] | None = None
+        """Told what the session is like, each time it is attached to again: what it did meanwhile
+        is replayed, but not whether it works now."""
         self._stream = self._attach()
 
     @property
@@ -89,6 +94,17 @@ class SessionFeed:
     def _attach_again(self) -> None:
         self._stream.cancel()
         self._stream = self._attach()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Ask for the present once its outputs are being kept for us; they come after it."""
+        if self.on_again is None:
+            return
+        from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
+
+        request = GetSessionRequest(session_id=self._session_id)
+        with suppress(NetclawError):  # what keeps the daemon from answering ends the stream, too
+            self.on_again(self._client.call(self._client.gateway.GetSession, request))
 
     def __iter__(self) -> Iterator[Output]:
         return (output for output in self.watch(lambda: None) if output is not None)
@@ -137,6 +153,7 @@ class SessionFeed:
             try:
                 self._client = DaemonClient(self._home)
                 self._stream = self._attach()
+                self._look_again()
             except GONE as latest:
                 error = latest
             else:

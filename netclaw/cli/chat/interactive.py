@@ -83,6 +83,7 @@ class Conversation:
         """Connect, then read and show until the person leaves. Raises what ends it otherwise."""
         detail = await self._link.open(self._resume)
         self._screen.gauge.begin(detail)
+        self._link.on_again = self._screen.gauge.begin
         try:
             with patch_stdout(raw=True):
                 self._screen.greet(self._link.session_id)

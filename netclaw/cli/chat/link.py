@@ -62,11 +62,15 @@ class Link:
         self._home = home
         self._sender = sender
         self._tell = tell
+        self.on_again: Callable[[gateway_pb2.SessionDetail], None] | None = None
+        """Told what the session is like, each time it is attached to again: what it did meanwhile
+        is replayed, but not whether it works now."""
         self._channel: grpc.aio.Channel | None = None
         self._last_seq = 0
         self._outgoing: deque[Outgoing] = deque()
         self._has_outgoing = asyncio.Event()
         self._connected = asyncio.Event()
+        self._has_attached = False
         self.session_id = ""
 
     @property
@@ -164,6 +168,7 @@ class Link:
         )
         call = self._stub().Attach(request, metadata=authorization(self._home))
         try:
+            await self._look_again()
             async for batch in call:
                 for output in joiner.feed(batch):
                     yield output
@@ -171,6 +176,16 @@ class Link:
             raise map_error(error) from None
         finally:
             call.cancel()
+
+    async def _look_again(self) -> None:
+        """Ask for the present once its outputs are being kept for us; they come after it."""
+        is_again, self._has_attached = self._has_attached, True
+        if self.on_again is not None and is_again:
+            from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
+
+            request = GetSessionRequest(session_id=self.session_id)
+            with suppress(NetclawError):  # what keeps it from answering ends the stream, too
+                self.on_again(await self._call(self._stub().GetSession, request))
 
     async def deliver(self, on_admitted: Callable[[str], None]) -> None:
         """Send what waits, for ever; what stays unconfirmed is sent again after a reconnect.
