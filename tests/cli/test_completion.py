@@ -53,6 +53,14 @@ def test_ids_come_from_the_running_daemon(daemon: ScriptedDaemon, words: tuple[s
 
 
 @pytest.mark.requirement("operator.completion")
+def test_words_of_a_filter_are_offered_one_after_the_other(home: Home) -> None:
+    del home
+    words = ("sessions", "attach", "notes", "--filter")
+    assert offered(*words, "te") == ["text", "text-streaming"]
+    assert offered(*words, "text,t") == ["text,text-streaming", "text,thinking", "text,tool-calls"]
+
+
+@pytest.mark.requirement("operator.completion")
 def test_without_a_daemon_there_are_no_ids_and_no_words(home: Home) -> None:
     began = time.monotonic()
     assert offered("sessions", "show", "n") == []

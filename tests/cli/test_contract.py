@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from netclaw.cli.output_rows import output_row
+from netclaw.cli.params import OUTPUT_FILTER
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import JournalRow, Output
 from tests.cli.runner import Cli
@@ -372,13 +373,11 @@ def test_attach_prints_one_line_per_output(
     ("words", "bits"), [("text", 1), ("text,tool-calls", 9), (" Usage , files ", 48)]
 )
 def test_filters(words: str, bits: int) -> None:
-    from netclaw.cli.commands.sessions import parse_filter
-
-    assert parse_filter(words) == bits
+    assert OUTPUT_FILTER.convert(words, None, None) == bits
 
 
 def test_an_unknown_filter_is_refused(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.row("notes")
     result = cli("sessions", "attach", "notes", "--filter", "text,everything")
-    assert result.code == 1
+    assert result.code == 2
     assert "'everything' is no filter" in result.err

@@ -103,6 +103,7 @@ def init(
     is_running = row["applied"] != "next-start"
     if is_running:
         app.say("in force now: the running daemon took it over")
+    app.say("check it: netclaw doctor")
     steps = [] if is_running else ["netclaw daemon start"]
     if chosen.provider == ProviderType.LOCAL.value and not chosen.model.startswith("/"):
         steps.insert(0, f"netclaw model pull {chosen.model}")

@@ -12,10 +12,9 @@ from netclaw.cli.chat.feed import SessionFeed
 from netclaw.cli.chat.interrupts import POLL_S, Interrupts
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import command
-from netclaw.cli.commands.sessions import parse_filter
 from netclaw.cli.commands.sessions import session_id as identifier
 from netclaw.cli.output_rows import output_row
-from netclaw.cli.params import SEQ
+from netclaw.cli.params import FILTER_WORDS, OUTPUT_FILTER, SEQ
 from netclaw.core.errors import DeliveryUnconfirmedError
 from netclaw.core.ids import parse_session_id
 
@@ -26,7 +25,7 @@ SOURCES = ("cli", "slack", "discord", "mattermost", "webhook", "reminder")
 PRINCIPALS = ("operator", "trusted", "untrusted", "automation")
 AUDIENCES = ("Personal", "Team", "Public")
 AUTHENTICITIES = ("LocalProcess", "Verified", "Unverified")
-DEFAULT_FILTER = "text,text-streaming,thinking,tool-calls,usage,files,processing-state"
+DEFAULT_FILTER = ",".join(FILTER_WORDS)
 
 
 @command(
@@ -39,17 +38,20 @@ DEFAULT_FILTER = "text,text-streaming,thinking,tool-calls,usage,files,processing
 )
 @identifier
 @click.option(
-    "--filter", "wanted", metavar="WORDS", default=DEFAULT_FILTER, help=f"Some of {DEFAULT_FILTER}."
+    "--filter",
+    "bits",
+    type=OUTPUT_FILTER,
+    default=DEFAULT_FILTER,
+    help=f"Some of {DEFAULT_FILTER}.",
 )
 @click.option("--after", type=SEQ, help="Replay what is stored after this seq first.")
-def attach(app: App, *, session_id: str, wanted: str, after: int | None) -> None:
+def attach(app: App, *, session_id: str, bits: int, after: int | None) -> None:
     """Watch a session until Ctrl-C.
 
     Prints JSON lines with --json or when the output is no terminal. Ends of turns, errors, titles
     and compactions are shown whatever the filter.
     """
     parse_session_id(session_id)
-    bits = parse_filter(wanted)
     home = app.home
     view = None
     if not app.is_json and sys.stdout.isatty():

@@ -22,7 +22,6 @@ from netclaw.cli.rows import (
     when,
 )
 from netclaw.cli.words import ago, context_use, count, moment, shorten
-from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import parse_session_id
 
 if TYPE_CHECKING:
@@ -266,27 +265,3 @@ def _print_journal_row(app: App, row: common_pb2.JournalRow) -> None:
     payload = shorten(row.payload.decode("utf-8", "replace"), 160)
     head = app.style(f"{row.seq:>6}  {when(row.at_ms) or '':<24}  {row.type:<18}", "bold")
     app.say(f"{head}  {printable(payload)}")
-
-
-def parse_filter(text: str) -> int:
-    """The filter bits of `--filter`. Raises `InvalidArgumentError`."""
-    bits = 0
-    for word in text.split(","):
-        bit = FILTER_WORDS.get(word.strip().lower())
-        if bit is None:
-            raise InvalidArgumentError(
-                f"{word.strip()!r} is no filter.", fix=f"Use some of {','.join(FILTER_WORDS)}."
-            )
-        bits |= bit
-    return bits
-
-
-FILTER_WORDS = {
-    "text": 1,
-    "text-streaming": 2,
-    "thinking": 4,
-    "tool-calls": 8,
-    "usage": 16,
-    "files": 32,
-    "processing-state": 64,
-}
