@@ -118,6 +118,8 @@ def test_a_folder_in_place_of_a_socket_and_a_token_that_cannot_be_written_are_sa
 def test_an_inherited_lock_is_taken_over(home: Home) -> None:
     first = HomeGuard.take(home, None)
     descriptor = first.lock.prepare_for_exec()
+    assert first.lock._folder is not None
+    os.close(first.lock._folder)  # as the exec does, which this test leaves out
     second = HomeGuard.take(home, descriptor)
     with pytest.raises(AlreadyRunningError):
         HomeGuard.take(home, None)
