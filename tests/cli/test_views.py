@@ -191,6 +191,16 @@ def test_a_consent_request_shows_what_would_run_and_what_can_be_answered(view: V
     assert view.status().startswith("Ready | ")
 
 
+@pytest.mark.requirement("operator.view-consent")
+def test_the_end_of_a_turn_closes_its_own_requests_and_no_child_runs(view: View) -> None:
+    view.show(Output(type="consent_request", call_id="c1", turn_id="t1"))
+    view.show(Output(type="consent_request", call_id="c2", turn_id="r-t1", run_id="r1"))
+    view.show(Output(type="turn_completed", turn_id="t1", open_child_runs=["r1"]))
+    assert view.status().startswith("Decision needed | ")
+    view.show(Output(type="consent_update", call_id="c2", outcome="withdrawn", run_id="r1"))
+    assert view.status().startswith("Ready | ")
+
+
 @pytest.mark.requirement("operator.view-children")
 def test_child_runs_are_told_and_counted(view: View) -> None:
     running = Output(type="child", run_id="r1", agent="researcher", outcome="Running")

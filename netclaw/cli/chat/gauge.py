@@ -43,7 +43,8 @@ class Gauge:
     _busy_since: float = 0.0
     _phase_since: float = 0.0
     _is_thinking: bool = False
-    _consents: set[str] = field(default_factory=set)
+    _consents: dict[str, str] = field(default_factory=dict)
+    """Open requests by call, each with the turn whose end closes it; empty for a child run's."""
     _runs: set[str] = field(default_factory=set)
 
     @property
@@ -58,7 +59,7 @@ class Gauge:
         self.title, self.waiting = row.title, row.pending_inputs
         self.context_tokens = detail.last_input_tokens
         self.context_window = detail.context_window
-        self._consents = set(detail.open_approvals)
+        self._consents = dict.fromkeys(detail.open_approvals, "")
         self._runs = set(detail.open_child_runs)
 
     def feed(self, output: Output) -> None:
@@ -85,13 +86,16 @@ class Gauge:
         """What waits for people, and which child runs are open."""
         match output.type:
             case "consent_request":
-                self._consents.add(output.call_id)
+                self._consents[output.call_id] = "" if output.run_id else output.turn_id
             case "consent_update":
-                self._consents.discard(output.call_id)
+                self._consents.pop(output.call_id, None)
             case "child" if output.outcome not in ENDED_RUNS:
                 self._runs.add(output.run_id)
             case "turn_completed":
                 self._runs = set(output.open_child_runs)
+                # A turn that the daemon gave up closes its prompts without a word about each.
+                over = output.turn_id
+                self._consents = {c: turn for c, turn in self._consents.items() if turn != over}
 
     def _enter(self, phase: str) -> None:
         if phase in _BUSY and not self.is_busy:
