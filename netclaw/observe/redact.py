@@ -22,11 +22,18 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._redactor = CoreRedactor(secrets)
+        self._secrets = tuple(secrets)
+        self._redactor = CoreRedactor(self._secrets)
 
     def replace_secrets(self, secrets: Iterable[str]) -> None:
-        """From now on these values are redacted."""
-        self._redactor = CoreRedactor(secrets)
+        """From now on these values are redacted, and until the next change those of before.
+
+        Work that is under way still holds the old ones, which may be good for a while.
+        """
+        fresh = tuple(secrets)
+        if fresh != self._secrets:
+            self._redactor = CoreRedactor((*fresh, *self._secrets))
+            self._secrets = fresh
 
     def __call__(self, text: str) -> str:
         """The text with every secret replaced by a mark."""

@@ -218,8 +218,6 @@ def test_threads_share_the_file(setup: LogSetup, tmp_path: Path) -> None:
 def test_a_longer_secret_is_redacted_before_a_shorter_one() -> None:
     redact = Redactor(["abcdef", "abcdefghi", ""])
     assert redact("xabcdefghix abcdef") == f"x{MARK}x {MARK}"
-    redact.replace_secrets([])
-    assert redact("abcdef") == "abcdef"
 
 
 @pytest.mark.requirement("observe.redacted")
