@@ -47,7 +47,8 @@ def chat(
 
     Without -p this is a conversation: Ctrl-C stops the turn, Ctrl-D leaves. With -p one message is
     sent and its answer printed; -p - reads the message from standard input. Exit code 0: answered,
-    1: failed or not confirmed, 2: wrong usage. Tool calls that need consent are denied with -p.
+    1: failed or not confirmed, 2: wrong usage, 130: ended by Ctrl-C. Tool calls that need consent
+    are denied with -p.
     """
     if resume is not None:
         parse_session_id(resume)
