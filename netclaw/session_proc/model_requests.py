@@ -8,6 +8,7 @@ compaction nothing is left to share, and the prompt is made anew.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,11 @@ from netclaw.session_proc.pictures import Pictures
 from netclaw.session_proc.system_prompt import PromptSources, SystemPrompt
 from netclaw.tools.git_inspection import BUDGET_S, GitInspection
 from netclaw.tools.places import Root, usable_project
+
+_log = logging.getLogger(__name__)
+
+PROJECT_S = 10.0
+"""How long a project directory may take to be read; it may lie on a file system that hangs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +77,8 @@ class ModelRequests:
     async def make(self, turn: OpenTurn, state: SessionState, runtime: Runtime) -> ModelRequest:
         """The request of the next model call of this turn.
 
-        Waits for nothing but the files of a project, its Git facts, at most their budget, and for
-        pictures that were not read yet.
+        Waits for nothing but the files of a project and its Git facts, at most a budget for each,
+        and for pictures that were not read yet.
         """
         layers = self._layers
         if layers is None or layers.turn_id != turn.turn_id:
@@ -114,10 +120,14 @@ class ModelRequests:
         """The usable project of the turn, and the prompt."""
         declared, audience = turn.working.directory, turn.authority.requester.audience
         if declared:
-            project, sources = await asyncio.to_thread(self._read, declared, audience)
-        else:
-            # Only a few small files of the home: a thread would take longer.
-            project, sources = self._read(declared, audience)
+            try:
+                async with asyncio.timeout(PROJECT_S):
+                    project, sources = await asyncio.to_thread(self._read, declared, audience)
+                    return project, self._prompt.render(sources)
+            except TimeoutError:
+                _log.warning("the project directory did not answer, so the turn goes without it")
+        # Only a few small files of the home: a thread would take longer.
+        project, sources = self._read("", audience)
         return project, self._prompt.render(sources)
 
     def _read(self, declared: str, audience: Audience) -> tuple[Root | None, PromptSources]:

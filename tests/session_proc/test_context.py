@@ -7,6 +7,7 @@ import base64
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.pictures import COUNT_MAX, Pictures
 from netclaw.testing.story import Story
 from netclaw.tools.git_inspection import GitInspection
-from netclaw.tools.places import Root
+from netclaw.tools.places import Root, usable_project
 from netclaw.wire.v1.session_host_pb2 import Committed, ToSession
 from tests.fakes.model import FakeModel, Recorded
 from tests.session_proc.conftest import Start, model_settings
@@ -327,20 +328,19 @@ async def test_the_prompt_is_made_anew_within_a_turn_only_after_a_compaction(
 
 
 @pytest.mark.requirement("context.project-instructions")
-async def test_a_project_that_does_not_answer_holds_up_nothing_else(
+async def test_a_project_that_does_not_answer_holds_up_neither_the_loop_nor_the_turn(
     host: ScriptedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_asked, may_answer = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
+    may_answer = threading.Event()
 
-    def slow(declared: str, **_more: object) -> None:
-        assert declared == str(tmp_path)
-        loop.call_soon_threadsafe(is_asked.set)
-        assert may_answer.wait(10), "the loop runs meanwhile"
+    def slow(declared: str, **more: Any) -> Root | None:
+        assert not declared or may_answer.wait(20), "the turn went on meanwhile"
+        return usable_project(declared, **more)
 
     monkeypatch.setattr(model_requests, "usable_project", slow)
+    monkeypatch.setattr(model_requests, "PROJECT_S", 0.05)
     story, turn = story_in(tmp_path)
-    making = asyncio.create_task(requests_of(host).make(turn, story.state, story.runtime))
-    await is_asked.wait()
+    made = await requests_of(host).make(turn, story.state, story.runtime)
     may_answer.set()
-    assert "project_dir" not in (await making).messages[0].text
+    assert "project_dir" not in made.messages[0].text
+    assert "[session]" in made.system_prompt
