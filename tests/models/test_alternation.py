@@ -114,7 +114,8 @@ async def test_a_strict_template_is_asked_again_once_and_remembered(
 async def test_calls_side_by_side_are_each_asked_again(connections: ModelConnections) -> None:
     async with serving(Strict(together=2)) as server:
         client = OpenAICompatibleClient(settings_for(server.url), connections)
-        assert await asyncio.gather(ask(client), ask(client)) == ["yes", "yes"]
+        answers = await asyncio.gather(ask(client), ask(client))
+        assert list(answers) == ["yes", "yes"]
         assert len(server.asked) == 4
 
 

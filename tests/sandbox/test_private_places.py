@@ -242,11 +242,3 @@ def test_the_account_says_where_its_home_is_when_home_says_another(
 @pytest.mark.requirement("sandbox.private-places")
 def test_a_folder_that_cannot_be_listed_holds_no_home(tmp_path: Path) -> None:
     assert list(homes.homes_in(str(tmp_path / "missing"))) == []
-
-
-@pytest.mark.requirement("sandbox.private-places")
-def test_each_place_is_named_once_and_below_the_home() -> None:
-    assert len(set(credentials.PLACES)) == len(credentials.PLACES)
-    for name in credentials.PLACES:
-        assert name == name.strip("/")
-        assert ".." not in name.split("/")
