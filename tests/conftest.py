@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("netclaw")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A run in the background of a script ignores Ctrl-C, and so would every program it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def random_seed() -> int:
