@@ -33,7 +33,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
+            env={**_surroundings(), "TERM": "xterm-256color", **environment},
         )
         os.close(slave)
         self.shown = ""
@@ -118,3 +118,8 @@ def visible(raw: str) -> list[str]:
         else:
             assert move == "m", f"an escape that is not expected here: {count}{move}"
     return [line.rstrip() for line in rows]
+
+
+def _surroundings() -> dict[str, str]:
+    """The environment without another terminal's size: this one has its own."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
