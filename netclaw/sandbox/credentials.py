@@ -8,28 +8,11 @@ sees the new one. `core.credential_places` names them.
 
 from __future__ import annotations
 
-import functools
 import os
-import pwd
 import stat
 from collections.abc import Iterable, Iterator
 
 from netclaw.core.credential_places import PLACES
-
-
-@functools.cache
-def _account_home() -> str:
-    """The home that the system's own list gives this user; empty where it knows nobody."""
-    try:
-        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return ""
-
-
-def user_homes() -> tuple[str, ...]:
-    """The user's homes, resolved: what `HOME` says first, then the account's if it is another."""
-    said = os.path.realpath(os.path.expanduser("~"))
-    return tuple(dict.fromkeys(home for home in (said, _account_home()) if home not in {"", "/"}))
 
 
 def find_credentials(homes: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from netclaw.core.path_rules import is_below, is_below_any
+from netclaw.linux.user_homes import user_homes
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox import credentials, homes
 from netclaw.sandbox.errors import ViewError
@@ -42,7 +43,7 @@ def find_private_places(
     the profile's own.
     """
     home = os.path.realpath(profile.home)
-    users = credentials.user_homes()
+    users = user_homes()
     default = tuple(path for path in homes.default_homes(users) if path != home)
     roots = [path for path in profile.writable if not is_below(path, home)]
     for path in roots:

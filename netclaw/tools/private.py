@@ -7,13 +7,11 @@ credentials. Commands do not see these places (ADR 0010); file tools must not re
 
 from __future__ import annotations
 
-import functools
 import os
-import pwd
-from collections.abc import Iterator
 
 from netclaw.core.credential_places import PLACES
 from netclaw.core.path_rules import is_below, is_below_any
+from netclaw.linux.user_homes import user_homes
 
 _DEFAULT_HOME = ".netclaw"
 _CONFIGURATION = "config/netclaw.json"
@@ -48,7 +46,7 @@ def private_places(home: str) -> tuple[str, ...]:
 
     `home`, the netclaw home in use, is left out: it has rules of its own.
     """
-    wanted = (f"{user}/{name}" for user in _user_homes() for name in (*PLACES, _DEFAULT_HOME))
+    wanted = (f"{user}/{name}" for user in user_homes() for name in (*PLACES, _DEFAULT_HOME))
     found = (os.path.realpath(path) for path in wanted if os.access(path, os.F_OK))
     return tuple(dict.fromkeys(path for path in found if path not in {home, "/"}))
 
@@ -62,17 +60,3 @@ def is_private(real: str, home: str) -> bool:
 
 def _is_there(folder: str, name: str) -> bool:
     return os.access(f"{folder}/{name}", os.F_OK)
-
-
-def _user_homes() -> Iterator[str]:
-    said = os.path.realpath(os.path.expanduser("~"))
-    yield from dict.fromkeys(path for path in (said, _account_home()) if path not in {"", "/"})
-
-
-@functools.cache
-def _account_home() -> str:
-    """The home that the system's own list gives this user; empty where it knows nobody."""
-    try:
-        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return ""

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from netclaw.linux import user_homes
 from netclaw.ports.shell_runner import Confinement, SandboxProfile, ShellEnd
-from netclaw.sandbox import credentials, homes
+from netclaw.sandbox import homes
 from netclaw.sandbox.view import Mount, host_places, plan_view
 from tests.sandbox.rig import SECRET, Ran, Rig, listening, visible_folder
 
@@ -233,10 +234,10 @@ def test_the_account_says_where_its_home_is_when_home_says_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(credentials, "_account_home", lambda: "/elsewhere")
-    assert credentials.user_homes() == (str(tmp_path.resolve()), "/elsewhere")
-    monkeypatch.setattr(credentials, "_account_home", lambda: "/")
-    assert credentials.user_homes() == (str(tmp_path.resolve()),)
+    monkeypatch.setattr(user_homes, "_account_home", lambda: "/elsewhere")
+    assert user_homes.user_homes() == (str(tmp_path.resolve()), "/elsewhere")
+    monkeypatch.setattr(user_homes, "_account_home", lambda: "/")
+    assert user_homes.user_homes() == (str(tmp_path.resolve()),)
 
 
 @pytest.mark.requirement("sandbox.private-places")
