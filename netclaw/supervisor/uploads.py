@@ -13,8 +13,9 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,7 +69,7 @@ class Uploads:
         try:
             size = await self._write(place, first, stream, folder)
             facts = json.dumps({"name": name, "media_type": media_type})
-            await asyncio.to_thread(_facts_of(place).write_text, facts, encoding="utf-8")
+            await _to_the_end(lambda: _facts_of(place).write_text(facts, encoding="utf-8"))
             # A sender that went away looks at first like one that has sent all.
             await asyncio.sleep(0)
         except OSError as error:
@@ -124,21 +125,24 @@ class Uploads:
     async def _write(
         self, place: Path, first: UploadChunk, stream: RpcStream, folder: _Folder
     ) -> int:
-        file = await asyncio.to_thread(_create, place)
+        opened: list[BinaryIO] = []
         size = 0
         try:
+            await _to_the_end(lambda: opened.append(_create(place)))
+            (file,) = opened
             chunk: UploadChunk | None = first
             while chunk is not None:
                 size += len(chunk.data)
                 folder.take(len(chunk.data))
                 _check_sizes(len(chunk.data), size)
-                await asyncio.to_thread(file.write, chunk.data)
+                await _to_the_end(partial(file.write, chunk.data))
                 chunk = await stream.read()
         except BaseException:
             folder.give_back(size)
             raise
         finally:
-            file.close()
+            for file in opened:
+                file.close()
         return size
 
 
@@ -163,6 +167,19 @@ class _Folder:
     def give_back(self, size: int) -> None:
         """What was written is removed again."""
         self.used = (self.used or 0) - size
+
+
+async def _to_the_end(work: Callable[[], object]) -> None:
+    """Work in a thread; a caller that is cancelled leaves only when the thread is done.
+
+    What it made is then there to be removed: a thread that went on would make it afterwards.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise
 
 
 def _tidy(staging: Path, now_s: float) -> int:
