@@ -212,13 +212,16 @@ class Subscription:
         self.seen: list[common_pb2.Output] = []
 
     async def until(self, word: str, times: int = 1) -> list[common_pb2.Output]:
-        """Read until outputs of a type came so many times; everything seen so far."""
+        """Read until outputs of a type came so many times; everything up to the last of them."""
         async with asyncio.timeout(WAIT_S):
-            while sum(1 for output in self.seen if output.type == word) < times:
+            while len(places := self._places(word)) < times:
                 batch = await self._call.read()
                 assert isinstance(batch, common_pb2.OutputBatch), f"ended: {self.words}"
                 self.seen.extend(batch.outputs)
-        return self.seen
+        return self.seen[: places[times - 1] + 1]
+
+    def _places(self, word: str) -> list[int]:
+        return [place for place, output in enumerate(self.seen) if output.type == word]
 
     async def until_end(self) -> list[common_pb2.Output]:
         """Read until the daemon ends the stream."""
