@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 
-from netclaw.core.ids import CallId
-from netclaw.core.session.child_state import RunRequest
+from netclaw.core.ids import CallId, RunId
+from netclaw.core.session.child_state import ChildRun, RunRequest
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -35,21 +37,13 @@ def consent_answered(
 ) -> SessionState:
     """The answer counts and waits no longer."""
     del recorded
-    left = tuple(item for item in state.answers if item.call_id != event.call_id)
-    state = replace(state, answers=left)
+    state = _without_answers(state, event.call_id)
     if event.run_id is not None:
-        return with_run(
+        return _with_request(
             state,
             event.run_id,
-            lambda run: replace(
-                run,
-                requests=tuple(
-                    replace(item, answer=event.option, answerer=event.answerer)
-                    if item.request.call_id == event.call_id
-                    else item
-                    for item in run.requests
-                ),
-            ),
+            event.call_id,
+            lambda asked: (replace(asked, answer=event.option, answerer=event.answerer),),
         )
     found = find_call(state, event.call_id)
     if state.turn is None or found is None or found.consent is None:
@@ -64,17 +58,9 @@ def consent_withdrawn(
 ) -> SessionState:
     """Nobody is asked any more; an answer on its way is nobody's."""
     del recorded
-    left = tuple(item for item in state.answers if item.call_id != event.call_id)
-    state = replace(state, answers=left)
+    state = _without_answers(state, event.call_id)
     if event.run_id is not None:
-        return with_run(
-            state,
-            event.run_id,
-            lambda run: replace(
-                run,
-                requests=tuple(r for r in run.requests if r.request.call_id != event.call_id),
-            ),
-        )
+        return _with_request(state, event.run_id, event.call_id, lambda _asked: ())
     return _with_consent(state, event.call_id, None)
 
 
@@ -114,3 +100,24 @@ def _with_consent(
         for item in turn.batch
     )
     return replace(state, turn=replace(turn, batch=batch))
+
+
+def _without_answers(state: SessionState, call_id: CallId) -> SessionState:
+    return replace(state, answers=tuple(a for a in state.answers if a.call_id != call_id))
+
+
+def _with_request(
+    state: SessionState,
+    run_id: RunId,
+    call_id: CallId,
+    change: Callable[[RunRequest], tuple[RunRequest, ...]],
+) -> SessionState:
+    """The state with the run's request of this call replaced by what `change` makes of it."""
+
+    def changed(run: ChildRun) -> ChildRun:
+        parts = (
+            change(item) if item.request.call_id == call_id else (item,) for item in run.requests
+        )
+        return replace(run, requests=tuple(chain.from_iterable(parts)))
+
+    return with_run(state, run_id, changed)
