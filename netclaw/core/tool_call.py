@@ -61,6 +61,9 @@ class ToolCall:
     name: str
     arguments: str
     argument_fault: str | None = None
+    attempt_id: str = ""
+    """Authorization attempt id of this call (glossary); it grants nothing. Empty if the call was
+    recorded before calls had one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,12 @@ class ConsentRequest:
     candidates: tuple[str, ...]
     options: tuple[ConsentOption, ...]
     requester: Requester
+    attempt_id: str = ""
+    cwd: str = ""
+    """Folder in which a shell command would run; empty for other tools."""
+    adopted_speakers: tuple[str, ...] = ()
+    """Everybody whose words the turn was shown beside the requester's (glossary "adopted
+    context"); they never originate a request."""
 
     def option(self, key: str) -> ConsentOption | None:
         """The option of this key; an answer that was not offered is none."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from netclaw.core.session.consent_events import ConsentOption
+from netclaw.core.tool_call import OutcomeCategory
 
 
 class Outcome(StrEnum):
@@ -34,6 +35,14 @@ class CallRuling:
     display: str = ""
     candidates: tuple[str, ...] = ()
     options: tuple[ConsentOption, ...] = ()
+    attempt_id: str = ""
+    """Identifies this evaluation; it stays the same when the call is judged again after consent."""
+    category: OutcomeCategory | None = None
+    """How the result of a call that does not run counts; None: as its outcome says."""
+    remediation: str | None = None
+    """The closed code of bounded advice for the receipt."""
+    cwd: str = ""
+    """Folder in which a shell command would run; empty for other tools."""
 
 
 ALLOWED = CallRuling(outcome=Outcome.ALLOWED)
