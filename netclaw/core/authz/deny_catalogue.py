@@ -46,6 +46,33 @@ BUILT_IN = check(
         ),
         DenyRule(
             category=DenyCategory.PRIVILEGE_ESCALATION,
+            reason="It would give itself the consent that is a person's to give.",
+            programs=frozenset({"netclaw"}),
+            words=(frozenset({"approvals"}), frozenset({"answer", "trust-verb"})),
+            match=(
+                "netclaw approvals answer 01J approve_everywhere",
+                "timeout 5 netclaw approvals trust-verb rm --shell bash",
+            ),
+            not_match=("netclaw approvals pending", "echo netclaw approvals answer"),
+        ),
+        DenyRule(
+            category=DenyCategory.PRIVILEGE_ESCALATION,
+            reason="It would change the configuration that no tool may write.",
+            programs=frozenset({"netclaw"}),
+            words=(frozenset({"config", "secrets"}), frozenset({"set", "unset"})),
+            match=("netclaw config set Tools.ShellMode HostAllowed", "netclaw secrets set a b"),
+            not_match=("netclaw config show", "netclaw secrets list"),
+        ),
+        DenyRule(
+            category=DenyCategory.PRIVILEGE_ESCALATION,
+            reason="It would speak with the voice of a person.",
+            programs=frozenset({"netclaw"}),
+            words=(frozenset({"sessions"}), frozenset({"inject"})),
+            match=("netclaw sessions inject cli/a hello --source cli --principal operator",),
+            not_match=("netclaw sessions list",),
+        ),
+        DenyRule(
+            category=DenyCategory.PRIVILEGE_ESCALATION,
             reason="It would run with the rights of an administrator.",
             flags=(frozenset({"-verb"}), frozenset({"runas"})),
             match=("start-process pwsh -Verb RunAs",),
