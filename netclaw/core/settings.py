@@ -10,6 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from netclaw.core.authority import Audience
+from netclaw.core.authz.deny_rules import DenyRule
+from netclaw.core.authz.path_access import Root
+from netclaw.core.authz.profiles import DEFAULT_PROFILES, AudienceProfile
+
 DEFAULT_UMASK = 0o022
 """Taken where nobody knows the operator's."""
 
@@ -109,6 +114,20 @@ class ToolSettings:
     umask: int = DEFAULT_UMASK
     """The operator's, for what tools make in a project directory; not configured: the daemon
     notes it at its start, before it sets a private one for itself."""
+    profiles: tuple[AudienceProfile, ...] = DEFAULT_PROFILES
+    """Tools.AudienceProfiles, one for each audience: Public within Team within Personal."""
+    global_read_roots: tuple[Root, ...] = ()
+    """Tools.AudienceProfiles.GlobalReadRoots: Read only, and never for Public."""
+    deny_rules: tuple[DenyRule, ...] = ()
+    """The operator's, beside those that ship: Tools.HardDenyPatterns and
+    `config/hard-deny-overrides.json`."""
+    deny_rules_fault: str = ""
+    """Why the operator's deny rules cannot be read. Not empty: `shell_mode` is Off, for a rule
+    that was written to forbid something must not be missing while commands run."""
+
+    def profile_of(self, audience: Audience) -> AudienceProfile:
+        """What one audience may use."""
+        return next(profile for profile in self.profiles if profile.audience is audience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

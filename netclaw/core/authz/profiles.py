@@ -30,6 +30,10 @@ MANAGED_TOOLS = (
 """Tools that a profile's list limits; other tools are not restricted by it."""
 
 
+MAX_ATTACHMENT_BYTES = 25 * 1024 * 1024
+"""No attachment is larger, whatever is configured."""
+
+
 class ListMode(StrEnum):
     """Whether a profile lists what is allowed or allows all."""
 
@@ -62,6 +66,34 @@ class FileRule:
     roots: tuple[Root, ...] = ()
 
 
+class AttachmentCategory(StrEnum):
+    """The kind of a file that is handed in or attached."""
+
+    IMAGE = "Image"
+    PDF = "Pdf"
+    DOCUMENT = "Document"
+    ARCHIVE = "Archive"
+    MEDIA = "Media"
+    OTHER = "Other"
+
+
+_TEAM_CATEGORIES = frozenset(AttachmentCategory) - {AttachmentCategory.OTHER}
+_CATEGORIES = {
+    Audience.PUBLIC: frozenset({AttachmentCategory.IMAGE}),
+    Audience.TEAM: _TEAM_CATEGORIES,
+    Audience.PERSONAL: frozenset(AttachmentCategory),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentRule:
+    """`ChannelAttachments` of one audience; no category rejects every file."""
+
+    categories: frozenset[AttachmentCategory] = frozenset()
+    max_file_bytes: int = MAX_ATTACHMENT_BYTES
+    max_files_per_message: int = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudienceProfile:
     """Everything one audience may use."""
@@ -77,6 +109,7 @@ class AudienceProfile:
     write: FileRule
     attach: FileRule
     consent: ConsentModes = field(default_factory=ConsentModes)
+    attachments: AttachmentRule = field(default_factory=AttachmentRule)
 
     def allows_tool(self, tool: str) -> bool:
         """Whether the profile's own list lets a first-party tool through."""
@@ -109,7 +142,12 @@ def default_profile(audience: Audience) -> AudienceProfile:
         read=rule,
         write=FileRule(mode=FileMode.NONE) if audience is Audience.PUBLIC else rule,
         attach=rule,
+        attachments=AttachmentRule(categories=_CATEGORIES[audience]),
     )
+
+
+DEFAULT_PROFILES = tuple(map(default_profile, Audience))
+"""What holds where nothing is configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
