@@ -109,6 +109,7 @@ def _consent_request(output: common_pb2.Output) -> JsonRow:
         "callId": output.call_id,
         "tool": output.tool_name,
         "display": output.text,
+        "cwd": output.path or None,
         "candidates": list(output.candidates),
         "options": [
             {"key": option.key, "label": option.label, "effect": option.effect}
@@ -116,6 +117,7 @@ def _consent_request(output: common_pb2.Output) -> JsonRow:
         ],
         "requester": output.sender or None,
         "childRunId": output.run_id or None,
+        "adoptedSpeakers": list(output.speakers) or None,
     }
 
 

@@ -197,6 +197,8 @@ def _read_compaction(m: pb.Output) -> out.CompactionOutput:
 def _write_request(output: out.ConsentRequestOutput, m: pb.Output) -> None:
     m.turn_id, m.call_id, m.tool_name = output.turn_id, output.call_id, output.tool
     m.text, m.sender, m.run_id = output.display, output.sender_id, output.run_id or ""
+    m.path = output.cwd
+    m.speakers.extend(output.adopted_speakers)
     m.candidates.extend(output.candidates)
     m.options.extend(
         pb.ConsentOption(key=item.key, label=item.label, effect=item.effect.value)
@@ -217,6 +219,8 @@ def _read_request(m: pb.Output) -> out.ConsentRequestOutput:
         ),
         sender_id=m.sender,
         run_id=_run_id(m),
+        cwd=m.path,
+        adopted_speakers=tuple(m.speakers),
     )
 
 

@@ -189,8 +189,12 @@ _BORN_IN: dict[str, frozenset[str]] = {
     "turn_completed": frozenset({"TurnRecorded", "TurnFailed"}),
     "title": frozenset({"TitleSet"}),
     "compaction": frozenset({"Compacted"}),
+    "consent_request": frozenset({"ConsentRequested"}),
+    "consent_update": frozenset({"ConsentAnswered", "ConsentWithdrawn"}),
 }
 """Wire word of a durable output to the events that can have made it."""
+_ONE_EACH = frozenset({"tool_result", "consent_request", "consent_update"})
+"""Kinds of which each event makes exactly one."""
 
 
 def number_outputs(outputs: list[pb.Output], rows: tuple[tuple[int, str], ...]) -> None:
@@ -208,7 +212,7 @@ def number_outputs(outputs: list[pb.Output], rows: tuple[tuple[int, str], ...]) 
         places = [seq for seq, type_ in rows if type_ in births]
         if not places:
             continue
-        if output.type == "tool_result":
+        if output.type in _ONE_EACH:
             output.seq = places[min(used.get(output.type, 0), len(places) - 1)]
             used[output.type] = used.get(output.type, 0) + 1
         else:

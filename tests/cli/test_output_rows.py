@@ -42,6 +42,8 @@ ROWS: list[tuple[Output, dict[str, Any]]] = [
             options=[ConsentOption(key="once", label="Once", effect="approve")],
             sender="anna",
             run_id="r",
+            path="/home/anna/project",
+            speakers=["bert"],
         ),
         {
             "turnId": "t",
@@ -52,6 +54,8 @@ ROWS: list[tuple[Output, dict[str, Any]]] = [
             "options": [{"key": "once", "label": "Once", "effect": "approve"}],
             "requester": "anna",
             "childRunId": "r",
+            "cwd": "/home/anna/project",
+            "adoptedSpeakers": ["bert"],
         },
     ),
     (

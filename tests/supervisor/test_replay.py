@@ -144,6 +144,18 @@ def test_two_results_of_one_commit_are_numbered_apart_and_notices_not_at_all() -
 
 
 @pytest.mark.requirement("consent.replayed")
+def test_a_prompt_that_was_seen_is_not_replayed_to_who_goes_on_after_it() -> None:
+    outputs = [Output(type="tool_call"), *[Output(type="consent_request")] * 2]
+    rows = ((4, "RoundRecorded"), (5, "ConsentRequested"), (6, "ConsentRequested"))
+    copies = [Output(type=output.type) for output in outputs]
+    number_outputs(copies, rows)
+    assert [output.seq for output in copies] == [4, 5, 6]
+    ends = [Output(type="consent_update"), Output(type="consent_update")]
+    number_outputs(ends, ((7, "ConsentAnswered"), (8, "ConsentWithdrawn")))
+    assert [output.seq for output in ends] == [7, 8]
+
+
+@pytest.mark.requirement("consent.replayed")
 def test_prompts_come_again_with_their_ends_as_they_were_released() -> None:
     story = Story()
     story.start()

@@ -68,6 +68,8 @@ EVERY_OUTPUT: tuple[Output, ...] = (
         options=(ConsentOption(key="once", label="Once", effect=ConsentEffect.APPROVE),),
         sender_id="U1",
         run_id=RunId("run1"),
+        cwd="/home/u/project",
+        adopted_speakers=("U2", "U3"),
     ),
     out.ConsentUpdateOutput(
         turn_id=TURN, call_id=CALL, end=out.ConsentEnd.REFUSED, answerer="U1", run_id=None

@@ -183,6 +183,8 @@ def prompt_of(event: ConsentRequested) -> ConsentRequestOutput:
         options=request.options,
         sender_id=(requester.sender_id or "") if requester.principal.is_person else "",
         run_id=event.run_id,
+        cwd=request.cwd,
+        adopted_speakers=request.adopted_speakers,
     )
 
 

@@ -170,6 +170,10 @@ class ConsentRequestOutput:
     sender_id: str
     """Who may approve; empty if anybody may."""
     run_id: RunId | None = None
+    cwd: str = ""
+    """Folder in which a shell command would run; empty for other tools."""
+    adopted_speakers: tuple[str, ...] = ()
+    """Others whose words the turn was shown; they may have led to the call (reference 5)."""
 
 
 class ConsentEnd(StrEnum):
