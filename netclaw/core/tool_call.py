@@ -95,6 +95,8 @@ class ToolResult:
     text: str
     receipt: ToolReceipt
     spill: Spill | None = None
+    loaded_tool: str = ""
+    """A deferred tool that the call loaded: later model requests show it (see `exposure`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

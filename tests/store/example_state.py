@@ -17,6 +17,7 @@ from netclaw.core.messages import (
 from netclaw.core.session import events
 from netclaw.core.session.child_events import ChildState, ParkKind
 from netclaw.core.session.child_state import ChildRun, RunRequest
+from netclaw.core.session.exposure import Lease
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import (
@@ -143,6 +144,7 @@ STATE = SessionState(
     title="Files",
     working_directory="/w",
     recent_files=("/w/b", "/w/a"),
+    leases=(Lease(tool="files__read", used_at=12, turns_left=2),),
     turns=3,
     last_input_tokens=1200,
     meter=TokenMeter(characters_per_token=3.5, static_characters=900),

@@ -92,6 +92,7 @@ RESULT = ToolResult(
         is_still_running=True,
     ),
     spill=Spill(size_bytes=70_000, is_complete=False),
+    loaded_tool="files__read",
 )
 MEDIA = MediaRef(upload_id="up1", media_type="image/png", size_bytes=9, name="a.png")
 ADMITTED = events.InputAdmitted(

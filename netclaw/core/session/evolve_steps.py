@@ -8,7 +8,7 @@ from dataclasses import replace
 from netclaw.core.context import working_context
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, InputId, TurnId
-from netclaw.core.session import loop_guard
+from netclaw.core.session import exposure, loop_guard
 from netclaw.core.session.compaction import shortened
 from netclaw.core.session.events import (
     AnswerAdmitted,
@@ -177,6 +177,9 @@ def round_recorded(state: SessionState, recorded: Recorded, event: RoundRecorded
         ),
         last_input_tokens=reported or meter.tokens(event.request_size.total),
         meter=meter,
+        leases=exposure.use(
+            state.leases, (call.name for call in event.message.calls), at=recorded.seq
+        ),
         last_activity_at=recorded.at,
     )
 
@@ -215,6 +218,7 @@ def tool_result_recorded(
         turn=replace(turn, batch=batch, guard=guard),
         answers=_answers_left(state, frozenset({event.result.call_id})),
         recent_files=working_context.with_activity(state.recent_files, event.result.receipt),
+        leases=exposure.load(state.leases, event.result.loaded_tool, at=recorded.seq),
         last_activity_at=recorded.at,
     )
 
@@ -383,6 +387,7 @@ def _consume(
         buffered=_in_order(waiting, back),
         in_turn=(),
         turn=None,
+        leases=state.leases if turn.is_aside else exposure.end_turn(state.leases),
         children=close_delivered(state.children, turn_id),
         jobs=drop_told(state.jobs, turn_id, are_listed=is_completed and not turn.is_aside),
     )

@@ -18,6 +18,7 @@ from netclaw.core.session.child_state import ChildRun
 from netclaw.core.session.compaction_state import CompactionRun
 from netclaw.core.session.consent_events import ConsentRequest
 from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
+from netclaw.core.session.exposure import Lease
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
@@ -122,6 +123,8 @@ class SessionState:
     working_directory: str = ""
     recent_files: tuple[str, ...] = ()
     """Canonical paths that tools touched, newest first (see `working_context`)."""
+    leases: tuple[Lease, ...] = ()
+    """Deferred tools that model requests show (see `exposure`)."""
     turns: int = 0
     last_input_tokens: int = 0
     """Input of the last model call, as reported or else estimated; 0 after a compaction."""
