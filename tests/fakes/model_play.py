@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 Messages = list[JsonObject]
+
+CLOCK = re.compile(r"\[current-time\]\n\S+ \S+ \(\w+, [^)]*\)")
+"""What a turn's block says of the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +94,17 @@ def filled(reply: Reply, messages: Messages) -> Reply:
 
 
 def attempt_key(messages: Messages) -> str:
-    """Names one model call of one conversation: the same request sent again has the same key."""
+    """Names one model call of one conversation: the same request sent again has the same key.
+
+    The clock is no part of it: a process that died before its turn was recorded is followed by one
+    that begins the turn at another second.
+    """
     spoken = [
-        [m.get("role"), text_of(m), [c.get("function") for c in m.get("tool_calls") or ()]]
+        [
+            m.get("role"),
+            CLOCK.sub("", text_of(m)),
+            [c.get("function") for c in m.get("tool_calls") or ()],
+        ]
         for m in messages
         if m.get("role") not in ("system", "developer")
     ]

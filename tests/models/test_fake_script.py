@@ -10,8 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from netclaw.core.authority import Audience
+from netclaw.core.context.turn_block import LocalTime, TurnFacts, render_turn_block
+from netclaw.core.context.working_context import WorkingContext
 from tests.fakes.model import FakeModel
-from tests.fakes.model_play import complaint, find_play
+from tests.fakes.model_play import attempt_key, complaint, find_play
 from tests.fakes.model_reply import Call, Reply
 from tests.fakes.model_script import ScriptError, parse_directives, parse_rounds
 from tests.fakes.port_file import await_port
@@ -97,6 +100,28 @@ def test_the_conversation_alone_decides(messages: list[dict[str, Any]], expected
 )
 def test_the_fake_is_as_strict_as_a_provider(messages: list[dict[str, Any]], words: str) -> None:
     assert words in (complaint({"model": "m", "messages": messages}) or "")
+
+
+def begun(at_ms: int, text: str, *, directory: str = "") -> list[dict[str, Any]]:
+    """A turn that began then, as a session asks for it."""
+    facts = TurnFacts(
+        audience=Audience.PERSONAL,
+        time=LocalTime(at_ms=at_ms, offset_s=7200, zone="CEST"),
+        working=WorkingContext(directory=directory),
+    )
+    return [user(render_turn_block(facts)), user(text)]
+
+
+@pytest.mark.requirement("fakes.model-script")
+def test_a_turn_that_is_begun_again_later_makes_the_same_call() -> None:
+    """Who was killed before its turn was recorded leaves a turn that begins at another second."""
+    key = attempt_key(begun(1_000, "hi"))
+    assert attempt_key(begun(61_000, "hi")) == key
+    # Dialects that join the messages of one role leave no line between.
+    joined = ["".join(m["content"] for m in begun(at_ms, "hi")) for at_ms in (1_000, 61_000)]
+    assert len({attempt_key([user(text)]) for text in joined}) == 1
+    others = (begun(1_000, "ho"), begun(1_000, "hi", directory="/d"), begun(1_000, "hi") * 2)
+    assert key not in {attempt_key(messages) for messages in others}
 
 
 @pytest.mark.requirement("fakes.model-script")

@@ -101,6 +101,8 @@ async def test_a_killed_process_is_followed_by_one_that_goes_on(
     process = await spawner.spawn(host.bootstrap())
     host.admit("[[gate:g:1]] [[reply:after the kill]]")
     await model.gates.wait_for_arrival("g")
+    # The model is asked while the start of the turn is still on its way to the journal.
+    await host.until(lambda _seen: "TurnStarted" in host.journal.names())
     process.kill()
     assert await status_of(process) == -9
     await host.over.wait()
@@ -109,6 +111,25 @@ async def test_a_killed_process_is_followed_by_one_that_goes_on(
     assert host.seen.text("text") == "after the kill"
     assert host.journal.names().count("TurnStarted") == 1
     assert "Resumed" in host.journal.names()
+
+
+@pytest.mark.requirement("session_proc.crash-boundaries")
+async def test_a_process_killed_before_its_turn_was_recorded_is_followed_by_one_that_begins_it(
+    host: ScriptedHost, spawner: LocalSpawner, model: FakeModel
+) -> None:
+    process = await spawner.spawn(host.bootstrap())
+    host.hold_appends.clear()
+    host.admit("[[gate:g:1]] [[reply:after the kill]]")
+    await model.gates.wait_for_arrival("g")
+    process.kill()
+    assert await status_of(process) == -9
+    await host.over.wait()
+    host.hold_appends.set()
+    await spawner.spawn(host.bootstrap())
+    await host.turn_completed()
+    assert host.seen.text("text") == "after the kill"
+    assert [call.attempt for call in model.requests] == [1, 2]
+    assert host.journal.names()[1:] == ["TurnStarted", "TurnRecorded"]
 
 
 @pytest.mark.requirement("session_proc.stream-lost")
