@@ -1,8 +1,9 @@
 """The one stream to the supervisor: dial, introduce ourselves, read in order, write in order.
 
 One task reads with `read()` alone and one task writes, so frames keep their order and no two
-writes overlap. A Ping is answered from the reader itself: an answer proves that the event loop
-turns. The end of the stream is the end of the process (protocol "Recovery, exactly").
+writes overlap. A Ping is answered from the reader itself, ahead of what waits to be sent and in
+the order of the pings: an answer proves that the event loop turns. The end of the stream is the
+end of the process (protocol "Recovery, exactly").
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class HostStream:
         self._call = connect()
         self._joiner = ChunkJoiner()
         self._queue: deque[ToHost] = deque()
+        self._pongs: deque[ToHost] = deque()
+        """Leave before the queue: the supervisor judges our life by them."""
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -83,18 +86,17 @@ class HostStream:
         """Hand on every frame until the stream ends; raises `StreamLostError` if it broke."""
         while (frame := await self._read()) is not None:
             if frame.WhichOneof("body") == "ping":
-                # Before anything that waits: the supervisor judges our life by it.
-                self._queue.appendleft(ToHost(pong=Pong(number=frame.ping.number)))
+                self._pongs.append(ToHost(pong=Pong(number=frame.ping.number)))
                 self._wake.set()
             else:
                 deliver(frame)
 
     async def write_all(self) -> None:
         """Send what is queued, for ever; raises `StreamLostError` if the stream broke."""
-        queue = self._queue
+        pongs, queue = self._pongs, self._queue
         while True:
-            while queue:
-                await self._write(queue.popleft())
+            while pongs or queue:
+                await self._write((pongs or queue).popleft())
             self._idle.set()
             self._wake.clear()
             await self._wake.wait()
