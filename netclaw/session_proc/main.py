@@ -133,7 +133,11 @@ class _Life:
         if self._session is None:
             self._early.append(frame)
         elif not self._ending.is_decided:
-            self._session.deliver(frame)
+            try:
+                self._session.deliver(frame)
+            except Exception as fault:  # noqa: BLE001 - it ends the process; who reads goes on
+                # `end` waits for the end of the stream: only then is our report known to be read.
+                self._ending.fail(fault)
 
     def _on_stream_done(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():

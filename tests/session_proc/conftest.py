@@ -76,6 +76,6 @@ async def start(
         return task
 
     yield begin
-    host.cut()
+    host.shut()
     async with asyncio.timeout(10):
         await asyncio.gather(*running)

@@ -90,13 +90,20 @@ class ScriptedHost:
         self.before_welcome: Callable[[], None] = lambda: None
         self.hold_appends = asyncio.Event()
         self.hold_appends.set()
+        self.reading = asyncio.Event()
+        self.reading.set()
+        """Cleared: what comes from the session is left unread."""
         self.withhold_answers = False
         """Keep the answers to appends back until `release_answers`."""
         self._withheld: list[ToSession] = []
         self.acks_trees = True
         self._process: asyncio.Task[ExitCode] | None = None
         self.connected = asyncio.Event()
+        """What is sent from now on follows the Welcome, which holds all that came before."""
         self.over = asyncio.Event()
+        """The newest stream has ended."""
+        self._streams = 0
+        self._is_shut = False
         self._out: asyncio.Queue[ToSession | None] = asyncio.Queue()
         self._server: grpc.aio.Server | None = None
 
@@ -166,6 +173,11 @@ class ScriptedHost:
         """End the stream."""
         self._out.put_nowait(None)
 
+    def shut(self) -> None:
+        """End the stream, and any that begins from now on as soon as it was welcomed."""
+        self._is_shut = True
+        self.cut()
+
     async def until(self, condition: Callable[[Seen], bool]) -> None:
         """Return once the condition holds for what was seen."""
         async with self.seen.changed:
@@ -185,21 +197,28 @@ class ScriptedHost:
         first = await anext(requests)
         if first.hello.token != TOKEN:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "unknown token")
-        self._out = asyncio.Queue()
+        self._streams += 1
+        number, out = self._streams, asyncio.Queue[ToSession | None]()
+        self._out = out
         self.over.clear()
         self.before_welcome()
-        await self._write(context, ToSession(welcome=self._welcome()))
+        # Nothing waits between the two: an input is either in the Welcome or sent after it.
+        out.put_nowait(ToSession(welcome=self._welcome()))
         self.connected.set()
-        reader = asyncio.create_task(self._read(requests, joiner))
-        writer = asyncio.create_task(self._drain(context))
+        if self._is_shut:
+            self.cut()
+        reader = asyncio.create_task(self._read(requests, joiner), name="host reader")
+        writer = asyncio.create_task(self._drain(context, out), name="host writer")
         try:
             await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.connected.clear()
+            if number == self._streams:
+                self.connected.clear()
             for task in (reader, writer):
                 task.cancel()
             await asyncio.gather(reader, writer, return_exceptions=True)
-            self.over.set()
+            if number == self._streams:
+                self.over.set()
             await self._notify()
 
     def _welcome(self) -> Welcome:
@@ -222,6 +241,7 @@ class ScriptedHost:
 
     async def _read(self, requests: AsyncIterator[ToHost], joiner: ChunkJoiner) -> None:
         async for frame in requests:
+            await self.reading.wait()
             whole = frame
             if frame.WhichOneof("body") == "chunk":
                 joined = joiner.add(frame.chunk)
@@ -285,8 +305,12 @@ class ScriptedHost:
             else:
                 self.send(answer)
 
-    async def _drain(self, context: grpc.aio.ServicerContext[ToHost, bytes]) -> None:
-        while (frame := await self._out.get()) is not None:
+    async def _drain(
+        self,
+        context: grpc.aio.ServicerContext[ToHost, bytes],
+        out: asyncio.Queue[ToSession | None],
+    ) -> None:
+        while (frame := await out.get()) is not None:
             await self._write(context, frame)
 
     @staticmethod

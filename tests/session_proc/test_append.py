@@ -24,7 +24,7 @@ from netclaw.wire.v1.session_host_pb2 import (
     ToSession,
     Welcome,
 )
-from tests.fakes.model import FakeModel
+from tests.fakes.model import FakeModel, Outcome
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.journal import SESSION
@@ -59,7 +59,10 @@ async def test_a_refused_append_is_decided_again(
 ) -> None:
     interfere_once(host, event_type)
     start()
+    host.hold_appends.clear()
     host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
+    await model.wait_for_requests(1)
+    host.hold_appends.set()
     await host.turn_completed()
     refused = [append for append in host.seen.appends if event_type in types_of(append)]
     assert len({append.append_id for append in refused}) == 2
@@ -82,12 +85,13 @@ async def test_the_early_call_of_a_refused_start_is_cancelled(
     await model.gates.wait_for_arrival("g")
     host.hold_appends.set()
     await model.wait_for_requests(2)
+    await model.wait_for_outcome(Outcome.DISCONNECTED)
     model.gates.open("g")
     await host.turn_completed()
     started = [event for event in host.journal.events() if isinstance(event, TurnStarted)]
     ended = [event for event in host.journal.events() if isinstance(event, TurnRecorded)]
     assert [event.turn_id for event in ended] == [event.turn_id for event in started]
-    assert model.requests[0].outcome == "disconnected"
+    assert model.requests[0].outcome is Outcome.DISCONNECTED
 
 
 @pytest.mark.requirement("session_proc.admission-race")
@@ -204,12 +208,18 @@ async def test_a_fault_in_a_task_is_reported_and_never_a_hang(
     assert "broken tool runner" in failing.stack
 
 
+@pytest.mark.requirement("session_proc.internal")
 async def test_rows_out_of_order_are_a_fault(host: ScriptedHost, start: Start) -> None:
+    """The report of it is read, however late: the process goes when the supervisor has it."""
     process = start()
     await host.until(lambda seen: "ready" in seen.phases)
+    host.reading.clear()
     _, rows = host.journal.admit("[[reply:x]]")
     rows[0].seq += 1
     host.send(ToSession(committed=Committed(rows=rows)))
+    # One that does not wait for the end of its stream is gone by then, its report unread.
+    await asyncio.wait((process,), timeout=0.2)
+    host.reading.set()
     async with asyncio.timeout(5):
         assert await process is ExitCode.INTERNAL
     assert "was sent after" in host.seen.failing[0].stack

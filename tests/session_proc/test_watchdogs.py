@@ -8,7 +8,7 @@ import pytest
 
 from netclaw.core.session.events import ToolResultRecorded, TurnFailed
 from netclaw.core.settings import SessionSettings, TurnTimeouts
-from tests.fakes.model import FakeModel
+from tests.fakes.model import FakeModel, Outcome
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.tools import ScriptedTools
@@ -62,7 +62,7 @@ async def test_a_stalled_model_call_fails_the_turn_and_the_session_goes_on(
     host.admit("[[reply:works again]]")
     await host.turn_completed(2)
     assert host.seen.text("text").endswith("works again")
-    assert model.requests[0].outcome == "disconnected"
+    await model.wait_for_outcome(Outcome.DISCONNECTED)
 
 
 @pytest.mark.requirement("session_proc.watchdogs")
