@@ -7,6 +7,7 @@ import marshal
 import os
 import signal
 import sys
+from dataclasses import replace
 
 from netclaw.ports.shell_runner import (
     Confinement,
@@ -76,7 +77,8 @@ def _plan_unshare(
     plan["has_network"] = profile.has_network
     spaces = [facts.program, "-U", "-r", "-m", "-p", "-i", "-u", "-C", "-f"]
     spaces += [] if profile.has_network else ["-n"]
-    return _with_helper(plan, [*spaces, "--propagation", "private", "--kill-child", "--"])
+    spaces += ["--propagation", "private", "--kill-child", "--"]
+    return replace(_with_helper(plan, spaces), view=steps)
 
 
 def _plan_landlock(request: ShellRequest, profile: SandboxProfile) -> LaunchPlan:

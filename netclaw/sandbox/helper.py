@@ -31,8 +31,8 @@ class HelperPlan(TypedDict):
     seccomp: bytes
     mounts: list[tuple[str, str]]
     temporary_bytes: int
-    readable: list[str]
-    writable: list[str]
+    readable: list[landlock.Place]
+    writable: list[landlock.Place]
     has_network: bool
 
 

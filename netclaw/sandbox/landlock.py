@@ -15,11 +15,13 @@ import os
 import stat
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 
 from netclaw.core.path_rules import is_below_any, may_be_writable, protected_paths
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox import kernel
 from netclaw.sandbox.errors import ViewError
+from netclaw.sandbox.identity import Identity, identity_of
 from netclaw.sandbox.private_places import find_private_places
 
 NEEDED_VERSION = 6
@@ -49,9 +51,13 @@ def check_version() -> None:
         raise ViewError(message)
 
 
+Place = tuple[str, Identity | None]
+"""A path and, for what the profile names, what was there when it was judged."""
+
+
 def plan_rules(
     profile: SandboxProfile, user_home: str, daemons: Iterable[str] = ()
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
     """Readable and writable places. Raises `ViewError` where a protected place would be seen.
 
     `daemons` are homes in which netclaw daemons listen.
@@ -61,18 +67,19 @@ def plan_rules(
         profile, daemons=daemons, is_seen=lambda path: is_below_any(path, READ_FOLDERS)
     )
     protected = (home, *protected_paths(home), *profile.masked, *private.default_homes)
-    readable = [*READ_FOLDERS, *profile.readable]
-    writable = []
+    readable: list[Place] = [(path, None) for path in READ_FOLDERS]
+    for path in profile.readable:
+        with suppress(OSError):  # neither there nor a link: left out
+            readable.append((path, identity_of(path)))
+    writable: list[Place] = []
     for path in filter(None, (*profile.writable, profile.tmp)):
-        if os.path.realpath(path) != path or not os.path.isdir(path):
-            message = f"The folder {path} is not what it was judged to be."
-            raise ViewError(message)
+        identity = _identity(path)
         if is_below_any(path, profile.masked):
             message = f"The folder {path} lies in a protected place."
             raise ViewError(message)
         if may_be_writable(path, user_home=user_home, protected=protected):
-            writable.append(path)
-    shown = [os.path.realpath(path) for path in (*readable, *writable)]
+            writable.append((path, identity))
+    shown = [os.path.realpath(path) for path, _ in (*readable, *writable)]
     # A root that is itself such a folder was bound on purpose.
     hidden = [*protected, *private.files, *(path for path in private.folders if path not in shown)]
     for path in hidden:
@@ -82,35 +89,50 @@ def plan_rules(
     return tuple(readable), tuple(writable)
 
 
-def restrict(readable: list[str], writable: list[str], *, has_network: bool) -> None:
+def _identity(path: str) -> Identity:
+    try:
+        found = identity_of(path)
+    except OSError:
+        found = None
+    if found is None or not os.path.isdir(path):
+        message = f"The folder {path} is not what it was judged to be."
+        raise ViewError(message)
+    return found
+
+
+def restrict(readable: list[Place], writable: list[Place], *, has_network: bool) -> None:
     """Puts this process under the rules, for ever. Raises `OSError`.
 
     Readable places that do not exist on this host are left out: they stay unreachable. A writable
-    one that is gone since it was judged is a fault.
+    one that is gone since it was judged is a fault, and so is a place that is another one now.
     """
     network = 0 if has_network else _BIND_TCP | _CONNECT_TCP
     scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS
     rules = kernel.landlock_create(struct.pack("=QQQ", _ALL_FILE_SYSTEM, network, scopes))
     read = _EXECUTE | _READ_FILE | _READ_DIR
-    for path in readable:
-        _allow(rules, read, path)
-    for path in writable:
-        if not _allow(rules, _ALL_FILE_SYSTEM & ~_IOCTL_DEVICE, path):
-            raise FileNotFoundError(errno.ENOENT, f"{path} is gone")
+    for place in readable:
+        _allow(rules, read, place)
+    for place in writable:
+        if not _allow(rules, _ALL_FILE_SYSTEM & ~_IOCTL_DEVICE, place):
+            raise FileNotFoundError(errno.ENOENT, f"{place[0]} is gone")
     for device in DEVICES:
-        _allow(rules, _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE, device)
+        _allow(rules, _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE, (device, None))
     kernel.landlock_restrict(rules)
     os.close(rules)
 
 
-def _allow(rules: int, access: int, path: str) -> bool:
-    """False if there is no such place."""
+def _allow(rules: int, access: int, place: Place) -> bool:
+    """False if there is no such place. Raises `OSError` if another has taken its name."""
+    path, judged = place
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+        found = os.fstat(fd)
+        if judged is not None and judged != (found.st_dev, found.st_ino):
+            raise FileNotFoundError(errno.ENOENT, f"{path} was changed")
+        if not stat.S_ISDIR(found.st_mode):
             access &= _FILE_ONLY
         kernel.landlock_allow_beneath(rules, access, fd)
     finally:

@@ -45,7 +45,7 @@ class LaunchPlan:
     payload: bytes
     stop: Stop = Stop.KILL_INIT
     view: tuple[Step, ...] = ()
-    """The mounts of a backend that fails when one of their places is gone."""
+    """The mounts that must be there before the command runs; empty without a mount namespace."""
 
 
 @dataclass(slots=True, kw_only=True)

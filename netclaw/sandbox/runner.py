@@ -29,7 +29,8 @@ from netclaw.sandbox.environment import build_environment
 from netclaw.sandbox.errors import SandboxError, StartError
 from netclaw.sandbox.launch import Launched, LaunchPlan, launch
 from netclaw.sandbox.process_tree import ProcessHandle, children, parent_of
-from netclaw.sandbox.view import COVERS
+from netclaw.sandbox.view import COVERS, Step
+from netclaw.sandbox.view_check import check_view
 from netclaw.sandbox.watch import Watch, readable
 
 START_S = 10.0
@@ -104,7 +105,7 @@ class SandboxRunner:
             launched = launch(plan, build_environment(request.environment, os.environ))
         except OSError as fault:
             return _never_ran(_unstarted(fault), began)
-        call = _Call(launched, request, self._facts)
+        call = _Call(launched, request, self._facts, plan.view)
         try:
             end = await call.drive(on_started, sink)
         except StartError as fault:
@@ -137,9 +138,16 @@ def _never_ran(detail: str, began: float) -> ShellOutcome:
 class _Call:
     """The life of one tree, from the gate to the last reaped process."""
 
-    def __init__(self, launched: Launched, request: ShellRequest, facts: SandboxFacts) -> None:
+    def __init__(
+        self,
+        launched: Launched,
+        request: ShellRequest,
+        facts: SandboxFacts,
+        view: tuple[Step, ...],
+    ) -> None:
         self._launched = launched
         self._request = request
+        self._view = view
         self._wants_cgroup = facts.limits == "cgroup"
         self._root: ProcessHandle | None = None
         self._cgroup: limits.Cgroup | None = None
@@ -157,6 +165,7 @@ class _Call:
             await asyncio.shield(self._holding)
         await on_started(root.pid, root.ticks)
         await self._await_gate()
+        check_view(root.pid, self._view)
         self._prepare_command(root.pid)
         self._launched.open_gate()
         self._has_run = True

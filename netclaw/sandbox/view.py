@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -23,6 +24,7 @@ from netclaw.core.path_rules import is_below, is_below_any, may_be_writable
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox.errors import ViewError
 from netclaw.sandbox.homes import homes_of_daemons
+from netclaw.sandbox.identity import Identity, identity_of
 from netclaw.sandbox.private_places import PrivatePlaces, find_private_places
 
 TEMPORARY_BYTES = 64 * 1024 * 1024
@@ -56,6 +58,8 @@ class Step:
 
     mount: Mount
     path: str
+    identity: Identity | None = None
+    """What a root was when it was planned; the mount must show the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,15 +140,20 @@ def _named_sockets(environ: Mapping[str, str]) -> Iterator[str]:
                 yield os.path.realpath(path)
 
 
-def _resolved(path: str) -> str:
-    real = os.path.realpath(path)
-    if real != path:
+def _identity(path: str) -> Identity:
+    """What a root is. Raises `ViewError` for one that is not the folder it was judged to be."""
+    try:
+        found = identity_of(path)
+    except NotADirectoryError:
+        real = os.path.realpath(path)
         message = f"The folder {path} is not what it was judged to be: it leads to {real}."
-        raise ViewError(message)
-    if not os.path.isdir(real):
+        raise ViewError(message) from None
+    except OSError:
+        found = None
+    if found is None or not os.path.isdir(path):
         message = f"The folder {path} does not exist."
         raise ViewError(message)
-    return real
+    return found
 
 
 def _roots(
@@ -152,12 +161,12 @@ def _roots(
 ) -> Iterator[Step]:
     protected = (os.path.realpath(profile.home), *profile.masked, *default_homes)
     for path in profile.readable:
-        if os.path.realpath(path) == path and os.path.exists(path):
-            yield Step(mount=Mount.READ_IF_THERE, path=path)
+        with suppress(OSError):  # neither there nor a link: left out
+            yield Step(mount=Mount.READ_IF_THERE, path=path, identity=identity_of(path))
     for path in filter(None, (*profile.writable, profile.tmp)):
-        root = _resolved(path)
-        allowed = may_be_writable(root, user_home=user_home, protected=protected)
-        yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=root)
+        identity = _identity(path)
+        allowed = may_be_writable(path, user_home=user_home, protected=protected)
+        yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=path, identity=identity)
 
 
 def _worth_binding(roots: list[Step], hidden: tuple[str, ...]) -> Iterator[Step]:
