@@ -34,6 +34,8 @@ class HostPaths:
             is_ambiguous=resolved != straight,
             links=_links(resolved) if kind is PathKind.FOLDER else (),
             has_top=os.path.lexists("/" + canonical.split("/")[1]),
+            folder=resolved if kind is PathKind.FOLDER else _nearest_folder(resolved),
+            holder=os.path.realpath(_nearest_folder(canonical)),
         )
 
     def repository(self, folder: str) -> RepositoryFact | None:
@@ -72,6 +74,14 @@ def _kind(path: str) -> PathKind:
     if stat.S_ISDIR(mode):
         return PathKind.FOLDER
     return PathKind.FILE if stat.S_ISREG(mode) else PathKind.OTHER
+
+
+def _nearest_folder(path: str) -> str:
+    """The nearest folder above a path that is there."""
+    folder = os.path.dirname(path)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _links(folder: str) -> tuple[str, ...] | None:

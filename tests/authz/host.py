@@ -70,6 +70,8 @@ class MemoryHost:
             is_ambiguous=resolved != straight,
             links=self._links(resolved) if kind is PathKind.FOLDER else (),
             has_top=self._kind(top) is not PathKind.MISSING,
+            folder=resolved if kind is PathKind.FOLDER else self._nearest(resolved or "/"),
+            holder=self._resolve(self._nearest(canonical or "/")),
         )
 
     def repository(self, folder: str) -> RepositoryFact | None:
@@ -78,6 +80,13 @@ class MemoryHost:
             if worktree in self.repositories:
                 return RepositoryFact(common=self.repositories[worktree], worktree=worktree)
         return None
+
+    def _nearest(self, path: str) -> str:
+        """The nearest folder above a path that is there, links followed or not."""
+        known = self._all_folders()
+        return next(
+            (above for above in _parents(path) if (self._resolve(above) or "") in known), "/"
+        )
 
     def _all_folders(self) -> set[str]:
         known = (*self.folders, *self.files, *self.links)

@@ -11,11 +11,12 @@ import pytest
 
 from netclaw.core.authz.facts import ParsedShell, PathFact, PathKind, Surroundings
 from netclaw.ports.shell_parser import PathFacts, ShellParser, ShellParserError
-from netclaw.sandbox import fact_gathering, shell_parser
-from netclaw.sandbox.fact_gathering import gather, shell_call
+from netclaw.sandbox import shell_parser
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser, find_program
 from netclaw.sandbox.shell_scan import loose_commands
+from netclaw.tools.authorization import fact_gathering
+from netclaw.tools.authorization.fact_gathering import gather, shell_call
 
 PARSER: ShellParser = ShfmtParser()
 PATHS: PathFacts = HostPaths()
@@ -130,7 +131,11 @@ def test_facts_of_paths(tree: Path) -> None:
     assert fact("real/file").kind is PathKind.FILE
     assert fact("pipe").kind is PathKind.OTHER
     assert fact("nothing") == PathFact(
-        canonical=f"{tree}/nothing", resolved=f"{tree}/nothing", kind=PathKind.MISSING
+        canonical=f"{tree}/nothing",
+        resolved=f"{tree}/nothing",
+        kind=PathKind.MISSING,
+        folder=str(tree),
+        holder=str(tree),
     )
     link = fact("link")
     assert (link.is_link, link.kind, link.resolved) == (True, PathKind.FOLDER, f"{tree}/real/deep")
@@ -145,6 +150,33 @@ def test_facts_of_paths(tree: Path) -> None:
     assert PATHS.path("/a\0b").resolved is None
     assert not PATHS.path("/surely-not-there/x").has_top
     assert PATHS.path("//etc").canonical == "/etc"
+
+
+@pytest.mark.requirement("authz.path-facts")
+@pytest.mark.parametrize(
+    ("name", "folder", "holder"),
+    [
+        ("real", "real", ""),
+        ("real/file", "real", "real"),
+        ("real/new", "real", "real"),
+        ("real/a/b/c", "real", "real"),
+        ("real/file/below", "real", "real"),
+        ("link", "real/deep", ""),
+        ("link/new", "real/deep", "real/deep"),
+        ("gone", "", ""),
+        ("real/deep/../new", "real", "real"),
+        ("pipe", "", ""),
+    ],
+)
+def test_the_folders_around_a_path(tree: Path, name: str, folder: str, holder: str) -> None:
+    fact = PATHS.path(f"{tree}/{name}")
+    assert fact.folder == str(tree / folder)
+    assert fact.holder == str(tree / holder)
+
+
+def test_the_folder_around_the_root_is_the_root() -> None:
+    fact = PATHS.path("/")
+    assert (fact.folder, fact.holder) == ("/", "/")
 
 
 @pytest.mark.requirement("authz.path-facts")

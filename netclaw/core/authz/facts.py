@@ -72,6 +72,10 @@ class PathFact:
     """Names of the links in a folder; None if it cannot be listed or holds very many."""
     has_top: bool = True
     """Whether the first component exists: `/repos/x` of an API names no file."""
+    folder: str | None = None
+    """Nearest existing folder, resolved, at or above where `resolved` is; None if not known."""
+    holder: str | None = None
+    """Nearest existing folder, resolved, above the name itself: a link's own, not its target's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

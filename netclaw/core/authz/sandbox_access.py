@@ -1,12 +1,29 @@
 """What the kernel lets one authorized command write and reach: derived from what was judged.
 
-Decisions 44 and 45. The read set is the sandbox's own (decision 83); consent never widens a Roots
-or None profile.
+Decisions 44 and 45, ADR 0039. What may be read is the sandbox's own rule (decision 83); a call
+adds only what it was judged to read in places that a sandbox leaves empty. Consent never widens a
+Roots or None profile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from netclaw.core.authz import safe_catalogue
+from netclaw.core.authz.decisions import Decision
+from netclaw.core.authz.facts import Candidate, PathKind, PathUse
+from netclaw.core.authz.path_access import FileMode
+from netclaw.core.authz.protected import DEFAULT_NAME, ProtectedPaths
+from netclaw.core.authz.protected_catalogue import CONFIGURATION
+from netclaw.core.authz.requests import AuthorizationRequest, Policy, ShellCall
+from netclaw.core.credential_places import PLACES
+from netclaw.core.path_rules import is_below_any, may_be_writable
+from netclaw.core.settings import SandboxNetwork, ShellMode, ToolSettings
+from netclaw.core.tool_call import FileOperation
+
+_MOVERS = frozenset({"mv", "rm", "rmdir"})
+"""Programs that change the name of an operand, and so the folder that holds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +32,178 @@ class SandboxAccess:
 
     writable: tuple[str, ...]
     """Folders, absolute and resolved, beside those that every call of the session may write."""
+    configured: tuple[str, ...] = ()
+    """The operator's writable folders, as configured: left out while they are not there."""
+    readable: tuple[str, ...] = ()
+    """Existing files, resolved, that a sandbox would hide and the call was judged to read."""
     has_network: bool = False
+    is_confined: bool = True
+    """False where the operator lets commands run as they are (`ShellMode` HostAllowed)."""
+
+
+NOTHING = SandboxAccess(writable=())
+"""What a call that starts no command is given."""
+
+
+def access_of(
+    request: AuthorizationRequest, decision: Decision, policy: Policy, settings: ToolSettings
+) -> SandboxAccess:
+    """What an allowed call may write and reach. `decision` is the one that lets it run.
+
+    Pure; equal input gives an equal answer. Anything but a shell call is given nothing.
+    """
+    call = request.call
+    if not isinstance(call, ShellCall) or call.facts is None:
+        return NOTHING
+    if policy.shell_mode is ShellMode.HOST_ALLOWED:
+        return SandboxAccess(writable=(), has_network=True, is_confined=False)
+    mode, places = policy.profile.write.mode, _Places.of(policy)
+    configured = dict.fromkeys(_configured(policy, settings))
+    named = _written(call, policy) if mode is FileMode.ALL else ()
+    return SandboxAccess(
+        writable=_outermost(path for path in named if places.may_write(path)),
+        configured=tuple(filter(places.may_be_configured, configured)),
+        readable=_readable(call.facts.candidates, places),
+        has_network=_has_network(settings.sandbox_network, decision),
+    )
+
+
+def _configured(policy: Policy, settings: ToolSettings) -> Iterator[str]:
+    rule = policy.profile.write
+    if rule.mode is not FileMode.NONE:
+        yield from (
+            root.canonical for root in rule.roots if not (root.is_read_only or root.is_file)
+        )
+    if rule.mode is FileMode.ALL:
+        yield from settings.writable_roots
+
+
+def _has_network(setting: SandboxNetwork, decision: Decision) -> bool:
+    if setting is SandboxNetwork.GRANTED:
+        return decision.has_network
+    return setting is SandboxNetwork.ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Places that no command is given because of what its text says."""
+
+    protected: ProtectedPaths
+    homes: tuple[str, ...]
+    closed: tuple[str, ...]
+    """The homes, every session's temporary folders, and where programs keep credentials."""
+    temporary: tuple[str, ...]
+    given: tuple[str, ...]
+    """What every call of the session may write."""
+
+    @classmethod
+    def of(cls, policy: Policy) -> _Places:
+        """The places of one policy."""
+        user_home = policy.protected.user_home
+        own = [root.resolved for root in policy.roots.own]
+        others = tuple(_parent(path) for path in own if is_below_any(path, policy.temporary))
+        homes = (*policy.protected.homes, f"{user_home}/{DEFAULT_NAME}")
+        secrets = (f"{user_home}/{name}" for name in PLACES)
+        project = policy.roots.project
+        if project is not None and not project.is_read_only:
+            own.append(project.resolved)
+        return cls(
+            protected=policy.protected,
+            homes=homes,
+            closed=tuple(dict.fromkeys((*homes, *others, *secrets))),
+            temporary=policy.temporary,
+            given=tuple(own),
+        )
+
+    def may_write(self, folder: str) -> bool:
+        """Whether a folder is opened for writing because a command names something in it.
+
+        A folder around a closed place is not: the place could be moved away with what is above it.
+        """
+        if is_below_any(folder, self.given) or is_below_any(folder, self.closed):
+            return False
+        around = (*self.closed, *self.temporary)
+        return may_be_writable(folder, user_home=self.protected.user_home, protected=around)
+
+    def may_be_configured(self, folder: str) -> bool:
+        """Whether a folder may be writable because the operator says so."""
+        return may_be_writable(folder, user_home=self.protected.user_home, protected=self.homes)
+
+    def may_read(self, use: PathUse) -> bool:
+        """Whether a file that a sandbox hides is shown because the command names it.
+
+        Ordinary configuration, and what lies in a shared temporary folder. What leads through a
+        link is not shown: the sandbox does not have the link.
+        """
+        fact, path = use.fact, use.fact.canonical
+        if fact.kind is not PathKind.FILE or fact.resolved != path:
+            return False
+        if is_below_any(path, (f"{home}/{CONFIGURATION}" for home in self.homes)):
+            return not self.protected.is_protected(fact, use.operation)
+        is_hidden = is_below_any(path, self.temporary)
+        return is_hidden and not is_below_any(path, (*self.closed, *self.given))
+
+
+def _written(call: ShellCall, policy: Policy) -> Iterator[str]:
+    """Folders in which the judged commands work or may change something."""
+    for candidate in call.facts.candidates if call.facts is not None else ():
+        if _only_reads(candidate, policy):
+            continue
+        for cwd in candidate.cwds:
+            yield from _worked_in(call, candidate, cwd)
+        for use in candidate.paths:
+            if use.operation is FileOperation.WRITE and not _is_program(candidate, use):
+                yield from filter(None, _folders(candidate, use))
+
+
+def _worked_in(call: ShellCall, candidate: Candidate, cwd: str) -> Iterator[str]:
+    """The folder a command runs in; Git works on the whole repository around it."""
+    folder = call.paths[cwd].resolved
+    if folder is not None:
+        yield folder
+    repository = call.repositories.get(cwd)
+    if repository is not None and candidate.phrase[:1] == ("git",):
+        yield from (repository.worktree, repository.common)
+
+
+def _folders(candidate: Candidate, use: PathUse) -> Iterator[str | None]:
+    """The folders that must be writable for a command to change one path.
+
+    Always folders, never a file alone: programs replace a file by renaming a new one over it,
+    which a mount over the file itself refuses, and a file is removed from its folder.
+    """
+    yield use.fact.folder
+    is_moved = candidate.argv[:1] and candidate.argv[0] in _MOVERS
+    if use.fact.is_link or (is_moved and not use.path.endswith("/")):
+        yield use.fact.holder
+
+
+def _only_reads(candidate: Candidate, policy: Policy) -> bool:
+    """Whether a candidate was let through, or could have been, because it changes nothing."""
+    if candidate.unresolved is not None or candidate.has_redirect or candidate.assignments:
+        return False
+    return candidate.is_exempt or safe_catalogue.find(candidate.argv, policy.safe) is not None
+
+
+def _is_program(candidate: Candidate, use: PathUse) -> bool:
+    """Whether a use is the program itself, which runs and is not written."""
+    return candidate.phrase[:1] == (use.fact.canonical,)
+
+
+def _readable(candidates: Iterable[Candidate], places: _Places) -> tuple[str, ...]:
+    uses = (use for candidate in candidates for use in candidate.paths)
+    return tuple(dict.fromkeys(use.fact.canonical for use in uses if places.may_read(use)))
+
+
+def _outermost(folders: Iterable[str]) -> tuple[str, ...]:
+    """Without those inside another: a folder that is a mount of its own cannot be moved."""
+    found = tuple(dict.fromkeys(folders))
+    return tuple(
+        folder
+        for folder in found
+        if not is_below_any(folder, (other for other in found if other != folder))
+    )
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
