@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
+from netclaw.config.audiences import Profiles
+from netclaw.config.deny_overrides import read_operator
 from netclaw.config.home import Home
 from netclaw.config.loaded import LoadedConfig
 from netclaw.config.schema.models import (
@@ -65,13 +67,14 @@ def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig
         _check_provider(name, provider)
     models = _Models(config)
     main = models.for_role("Main")
+    tools = _tools(home, config)
     return LoadedConfig(
         home=home,
         model=config,
         session=SessionSettings(
             timeouts=_timeouts(config),
             tuning=_tuning(config),
-            tools=_tools(config),
+            tools=tools,
             limits=_limits(config),
             main_model=main,
             fallback_model=models.for_role("Fallback"),
@@ -94,7 +97,7 @@ def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig
         credentials=credentials,
         redactions=_redactions(config),
         degraded_reason="" if main else NOT_CONFIGURED,
-        warnings=(*warnings, *_advice(config)),
+        warnings=(*warnings, *_advice(config, tools)),
     )
 
 
@@ -220,15 +223,18 @@ def _tuning(config: Config) -> SessionTuning:
     )
 
 
-def _tools(config: Config) -> ToolSettings:
+def _tools(home: Home, config: Config) -> ToolSettings:
     tools, sandbox, security = config.tools, config.tools.sandbox, config.security
     by_posture = (
         ShellMode.SANDBOX_ONLY
         if security.deployment_posture is Audience.PERSONAL
         else ShellMode.OFF
     )
+    configured = tools.shell_mode or security.shell_execution_mode or by_posture
+    profiles = Profiles(home, config)
+    operator = read_operator(home, tools.hard_deny_patterns)
     return ToolSettings(
-        shell_mode=tools.shell_mode or security.shell_execution_mode or by_posture,
+        shell_mode=ShellMode.OFF if operator.fault else configured,
         shell_timeout_s=float(tools.shell_timeout_seconds),
         max_tool_timeout_s=float(tools.max_tool_timeout_seconds),
         max_output_chars=tools.max_output_chars,
@@ -240,6 +246,10 @@ def _tools(config: Config) -> ToolSettings:
         processes=sandbox.processes,
         file_size_mib=sandbox.file_size_mib,
         cpu_seconds=sandbox.cpu_seconds,
+        profiles=profiles.build(),
+        global_read_roots=profiles.global_read_roots(),
+        deny_rules=operator.rules,
+        deny_rules_fault=operator.fault,
     )
 
 
@@ -274,8 +284,8 @@ def _redactions(config: Config) -> tuple[str, ...]:
     return tuple(sorted(usable, key=lambda value: (-len(value), value)))
 
 
-def _advice(config: Config) -> list[str]:
-    advice = []
+def _advice(config: Config, tools: ToolSettings) -> list[str]:
+    advice = [tools.deny_rules_fault] if tools.deny_rules_fault else []
     if "max_tool_iterations_per_turn" in config.session.model_fields_set:
         advice.append(
             "Session.MaxToolIterationsPerTurn is accepted and not enforced; the loop guard decides."

@@ -36,6 +36,25 @@ def read_document(path: Path) -> Document | None:
 
     Raises `InvalidArgumentError` in one sentence with line and column when it is malformed.
     """
+    text = _read_text(path)
+    return None if text is None else parse_document(path, text)
+
+
+def read_list(path: Path) -> list[Json] | None:
+    """The entries of a file that holds one list, None if there is no such file.
+
+    A file without any text is an empty list. Raises `InvalidArgumentError` as `read_document`.
+    """
+    text = _read_text(path)
+    if text is None or not text.strip():
+        return None if text is None else []
+    value = plain(_parsed(path, text))
+    if not isinstance(value, list):
+        raise InvalidArgumentError(f"{path} must hold one list in square brackets.")
+    return value
+
+
+def _read_text(path: Path) -> str | None:
     try:
         raw = read_regular(path, MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -47,7 +66,7 @@ def read_document(path: Path) -> Document | None:
         ) from None
     if len(raw) > MAX_FILE_BYTES:
         raise InvalidArgumentError(f"{path} is larger than {MAX_FILE_BYTES} bytes.")
-    return parse_document(path, _decode(path, raw))
+    return _decode(path, raw)
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -82,17 +101,21 @@ def parse_document(path: Path, text: str) -> Document:
     """A document from text; an empty one counts as `{}`."""
     if not text.strip():
         text = "{}\n"
+    tree = _parsed(path, text)
+    value = plain(tree)
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"{path} must hold one object in curly brackets.")
+    return Document(path, text, tree, value)
+
+
+def _parsed(path: Path, text: str) -> Node:
     try:
-        tree = parse(text)
+        return parse(text)
     except JsoncError as error:
         raise InvalidArgumentError(
             f"{path} is malformed at {error}.",
             fix=f"Correct line {error.line}; comments and trailing commas are allowed.",
         ) from None
-    value = plain(tree)
-    if not isinstance(value, dict):
-        raise InvalidArgumentError(f"{path} must hold one object in curly brackets.")
-    return Document(path, text, tree, value)
 
 
 def pretty(value: Json) -> str:

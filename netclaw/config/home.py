@@ -82,6 +82,11 @@ class Home:
         return self.config_dir / "secrets.json"
 
     @property
+    def deny_overrides(self) -> Path:
+        """Deny rules of the operator beside those of netclaw.json; they only add."""
+        return self.config_dir / "hard-deny-overrides.json"
+
+    @property
     def keys_dir(self) -> Path:
         """The key ring that opens secrets.json; lost keys are lost secrets."""
         return self.root / "keys"
@@ -90,6 +95,11 @@ class Home:
     def identity_dir(self) -> Path:
         """SOUL.md, AGENTS.md and TOOLING.md (decision 21)."""
         return self.root / "identity"
+
+    @property
+    def skills_dir(self) -> Path:
+        """Skills; agents of Team and Personal may read them."""
+        return self.root / "skills"
 
     @property
     def sessions_dir(self) -> Path:

@@ -23,7 +23,7 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 def stamp_of(home: Home) -> Stamp:
     """Tells whether the files were changed since a configuration was loaded from them."""
-    return tuple(_look(path) for path in (home.config_file, home.secrets_file))
+    return tuple(_look(path) for path in (home.config_file, home.secrets_file, home.deny_overrides))
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:
@@ -65,9 +65,15 @@ class LoadedConfig:
         )
         return {name: value for name, value in dumped.items() if name not in LIVE_SECTIONS}
 
+    @property
+    def _denied(self) -> tuple[object, ...]:
+        tools = self.session.tools
+        return tools.deny_rules, tools.deny_rules_fault
+
     def is_equal(self, other: LoadedConfig) -> bool:
         """Whether nothing at all differs in effect, secrets included."""
-        return self.model == other.model and self.home == other.home
+        is_same = self.model == other.model and self.home == other.home
+        return is_same and self._denied == other._denied
 
     def needs_restart(self, other: LoadedConfig) -> bool:
         """Whether something differs beyond the live sections and the keys of providers.
@@ -75,4 +81,4 @@ class LoadedConfig:
         A new key is handed to the sessions as it is: it may be renewed every hour, and nobody's
         turn should stop for that.
         """
-        return self._restarting() != other._restarting()
+        return self._restarting() != other._restarting() or self._denied != other._denied

@@ -11,7 +11,7 @@ from netclaw.config.home import Home
 from netclaw.config.loaded import LoadedConfig
 
 DEBOUNCE_MS = 500
-_NAMES = ("netclaw.json", "secrets.json")
+_NAMES = ("netclaw.json", "secrets.json", "hard-deny-overrides.json")
 
 
 class Effect(StrEnum):

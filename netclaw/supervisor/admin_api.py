@@ -220,7 +220,7 @@ class Admin:
             sandbox_limits=sandbox.limits,
             sandbox_why=sandbox.why,
             zygote_pid=services.spawner.zygote_pid,
-            degraded_reason=settings.degraded_reason,
+            degraded_reason=settings.degraded_reason or settings.session.tools.deny_rules_fault,
             main_model=model.model_id if model is not None else "",
             main_provider=model.provider if model is not None else "",
             total_sessions=counts.sessions,

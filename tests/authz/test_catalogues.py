@@ -139,6 +139,7 @@ def test_operator_overrides_have_all_conditions() -> None:
         {"verbPrefix": "aws", "reason": "no cloud", "category": "system_destructive"},
         {"rawText": "drop  table", "reason": "no drops"},
         {"verbs": ["tar"], "firstPath": "root-or-home", "reason": "not the root"},
+        {"verb": ["Docker", "system", "prune", "-a"], "reason": "keep images"},
     ]
     made = with_rules(*read_operator_rules([], entries))
     expected = {
@@ -148,6 +149,8 @@ def test_operator_overrides_have_all_conditions() -> None:
         "psql -c 'DROP TABLE x'": "deny hard_deny_custom_deny",
         "tar c /": "deny hard_deny_custom_deny",
         "tar c src": "ask tar",
+        "docker system prune": "deny hard_deny_custom_deny",
+        "docker system df": "ask docker system df",
         "git push": "ask git push",
     }
     for command, outcome in expected.items():
@@ -173,6 +176,18 @@ def test_operator_overrides_have_all_conditions() -> None:
 def test_an_override_that_cannot_be_read_is_an_error(entry: object) -> None:
     with pytest.raises(CatalogueError):
         read_operator_rules([], [entry])
+
+
+@pytest.mark.requirement("authz.catalogue-examples")
+def test_options_of_an_operator_text_count_in_any_order() -> None:
+    made = with_rules(*read_operator_rules(["rm -rf --one-file-system=x - /srv"], []))
+    for command in (
+        "rm -rf --one-file-system /srv",
+        "rm --one-file-system=x -r /srv -f",
+        "rm -vfr /srv --one-file-system",
+    ):
+        assert described(Shell(command).decide(under=made)) == "deny hard_deny_custom_deny", command
+    assert described(Shell("rm -r --one-file-system /srv").decide(under=made)) == "ask rm"
 
 
 def test_an_empty_operator_text_is_an_error() -> None:

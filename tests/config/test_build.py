@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -35,7 +36,10 @@ def write(temp: TempHome, **sections: Value) -> None:
 @pytest.mark.requirement("config.defaults")
 def test_defaults_are_those_of_the_core(temp: TempHome) -> None:
     loaded = temp.load()
-    assert loaded.session == SessionSettings()
+    tools = loaded.session.tools
+    assert replace(loaded.session, tools=replace(tools, global_read_roots=())) == SessionSettings()
+    roots = [root.canonical for root in tools.global_read_roots if root.is_read_only]
+    assert roots == [f"{temp.home.root}/{name}" for name in ("skills", "identity", "workspaces")]
     assert loaded.daemon == DaemonSettings()
     assert loaded.supervision == SupervisionSettings()
     assert loaded.storage == StorageSettings()

@@ -35,6 +35,14 @@ TOGETHER: dict[str, Values] = {
 """Keys whose values follow a rule that no annotation shows."""
 SKIPPED = ("$schema", "Models", "Providers", "McpServers", "Webhooks[]")
 
+ORDERED = frozenset(
+    (
+        *("ToolsMode", "AllowedTools", "McpServersMode", "AllowedMcpServers"),
+        *("ReadFiles", "WriteFiles", "AttachFiles", "AllowedCategories"),
+    )
+)
+"""Keys of an audience that cannot be changed alone: no audience is wider than the next."""
+
 
 def _inner(annotation: object) -> object:
     """The type without None and without the metadata around it."""
@@ -93,7 +101,7 @@ def leaves(model: type[Section] = Config, prefix: str = "") -> Iterator[tuple[st
         name = info.alias or attribute
         key = f"{prefix}{name}"
         kind = _inner(info.annotation)
-        if key in SKIPPED or kind is SecretStr:
+        if key in SKIPPED or name in ORDERED or kind is SecretStr:
             continue
         if isinstance(kind, type) and issubclass(kind, Section):
             yield from leaves(kind, f"{key}.")

@@ -9,6 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from netclaw.config.schema.base import Section, Text, fold
 from netclaw.core.authority import Audience
+from netclaw.core.authz.path_access import FileMode
+from netclaw.core.authz.profiles import MAX_ATTACHMENT_BYTES, AttachmentCategory, ConsentMode
 from netclaw.core.settings import SandboxBackendChoice, SandboxNetwork, ShellMode
 
 ShellModeChoice = Annotated[ShellMode, BeforeValidator(fold(ShellMode))]
@@ -56,58 +58,58 @@ class WebFetch(Section):
     )
 
 
+SESSION_DIR = "{session_dir}"
+NAMED_FOLDERS = (SESSION_DIR, "{workspaces_dir}", "{skills_dir}", "{identity_dir}")
+
+
+def _root(value: str) -> str:
+    if value not in NAMED_FOLDERS and not value.startswith(("/", "~/")):
+        names = ", ".join(NAMED_FOLDERS)
+        raise ValueError(f'an absolute path, one that begins with "~/", or one of {names}')
+    return value
+
+
+RootPath = Annotated[Text, AfterValidator(_root)]
+"""A folder by its path, or one that netclaw knows the place of by its name in braces."""
+
+
 class SelectionMode(StrEnum):
     """Which tools or servers a profile offers."""
 
-    NONE = "None"
-    LISTED = "Listed"
+    ALLOWLIST = "Allowlist"
     ALL = "All"
-
-
-class FileMode(StrEnum):
-    """Which files a profile reaches."""
-
     NONE = "None"
-    ROOTS = "Roots"
-    ALL = "All"
+    """An Allowlist that lists nothing."""
 
 
-class ConsentMode(StrEnum):
-    """What a tool needs before it runs."""
-
-    AUTO = "Auto"
-    APPROVAL = "Approval"
-    DENY = "Deny"
+def _selection(value: object) -> object:
+    """Reads a mode in any letter case; `Listed` is an older word for Allowlist."""
+    is_older = isinstance(value, str) and value.casefold() == "listed"
+    return SelectionMode.ALLOWLIST if is_older else fold(SelectionMode)(value)
 
 
-class AttachmentCategory(StrEnum):
-    """Kinds of files a channel may hand in."""
-
-    IMAGE = "Image"
-    PDF = "Pdf"
-    DOCUMENT = "Document"
-    ARCHIVE = "Archive"
-    MEDIA = "Media"
-    OTHER = "Other"
-
-
-SelectionChoice = Annotated[SelectionMode, BeforeValidator(fold(SelectionMode))]
+SelectionChoice = Annotated[SelectionMode, BeforeValidator(_selection)]
 ConsentChoice = Annotated[ConsentMode, BeforeValidator(fold(ConsentMode))]
+CategoryChoice = Annotated[AttachmentCategory, BeforeValidator(fold(AttachmentCategory))]
 
 
 class FileAccess(Section):
     """One way of touching files."""
 
-    mode: Annotated[FileMode, BeforeValidator(fold(FileMode))] = Field(
-        FileMode.NONE, description="None, only below Roots, or all."
+    mode: Annotated[FileMode, BeforeValidator(fold(FileMode))] | None = Field(
+        None, description="None, only below Roots, or all; unset: Roots if there are any."
     )
-    roots: tuple[FolderPath, ...] = Field((), description="Folders for mode Roots.")
+    roots: tuple[RootPath, ...] = Field(
+        (), description="Folders beside the session's own; for mode All, those of projects."
+    )
 
 
 class ApprovalPolicy(Section):
     """Consent by tool; looked up by exact tool, then server, then default."""
 
-    default_mode: ConsentChoice | None = Field(None, description="For tools not named below.")
+    default_mode: ConsentChoice | None = Field(
+        None, description="For tools not named below; unset: Auto."
+    )
     tool_overrides: dict[Text, ConsentChoice] = Field(
         default_factory=dict, description="Consent mode of single tools."
     )
@@ -117,13 +119,13 @@ class ApprovalPolicy(Section):
 
 
 class ChannelAttachments(Section):
-    """Files that people of a channel may hand in."""
+    """Files that people of a channel may hand in, and that may be attached for them."""
 
-    allowed_categories: tuple[
-        Annotated[AttachmentCategory, BeforeValidator(fold(AttachmentCategory))], ...
-    ] = Field((), description="Empty rejects every file.")
+    allowed_categories: tuple[CategoryChoice, ...] | None = Field(
+        None, description="Kinds of files; an empty list rejects every file."
+    )
     max_file_bytes: int = Field(
-        25 * 1024 * 1024, ge=1, le=1024**3, description="Largest file in bytes."
+        MAX_ATTACHMENT_BYTES, ge=1, le=MAX_ATTACHMENT_BYTES, description="Largest file in bytes."
     )
     max_files_per_message: int = Field(10, ge=1, le=100, description="Files in one message.")
 
@@ -131,12 +133,17 @@ class ChannelAttachments(Section):
 class AudienceProfile(Section):
     """What one audience may use; unset values follow the audience's defaults."""
 
-    tools_mode: SelectionChoice | None = Field(None, description="None, listed ones, or all.")
-    allowed_tools: tuple[Text, ...] = Field((), description="Tools for mode Listed.")
-    mcp_servers_mode: SelectionChoice | None = Field(None, description="None, listed ones, or all.")
-    allowed_mcp_servers: tuple[Text, ...] = Field((), description="Servers for mode Listed.")
+    tools_mode: SelectionChoice | None = Field(
+        None, description="Listed tools only, or all; shell, web and file tools are limited by it."
+    )
+    allowed_tools: tuple[Text, ...] | None = Field(None, description="Tools for mode Allowlist.")
+    mcp_servers_mode: SelectionChoice | None = Field(
+        None, description="Listed servers only, or all."
+    )
+    allowed_mcp_servers: tuple[Text, ...] = Field((), description="Servers for mode Allowlist.")
     mcp_server_tool_grants: dict[Text, tuple[Text, ...]] = Field(
-        default_factory=dict, description="Tools of a server that need no consent."
+        default_factory=dict,
+        description="The only tools of a server; a server that is not named gives all of its own.",
     )
     read_files: FileAccess | None = Field(None, description="Files that may be read.")
     write_files: FileAccess | None = Field(None, description="Files that may be written.")
@@ -146,13 +153,14 @@ class AudienceProfile(Section):
 
 
 class AudienceProfiles(Section):
-    """The three audiences, and folders that all of them may read."""
+    """The three audiences, each within the next, and folders that two of them may read."""
 
     public: AudienceProfile = Field(default_factory=AudienceProfile)
     team: AudienceProfile = Field(default_factory=AudienceProfile)
     personal: AudienceProfile = Field(default_factory=AudienceProfile)
-    global_read_roots: tuple[FolderPath, ...] = Field(
-        (), description="Folders every audience may read."
+    global_read_roots: tuple[RootPath, ...] = Field(
+        ("{skills_dir}", "{identity_dir}", "{workspaces_dir}"),
+        description="Folders that Team and Personal may read.",
     )
 
 

@@ -8,7 +8,7 @@ count. Operator rules only add.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -217,13 +217,28 @@ def _from_text(text: str) -> DenyRule:
         category=DenyCategory.CUSTOM_DENY,
         reason=text,
         programs=frozenset(words[:1]),
-        words=tuple(frozenset({word}) for word in words[1:]),
-        match=(text,),
+        words=_plain(words[1:]),
+        flags=tuple(group for word in words[1:] for group in _option(word)),
     )
 
 
+def _plain(words: Sequence[str]) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset({word}) for word in words if not word.startswith("-"))
+
+
+def _option(word: str) -> Iterator[frozenset[str]]:
+    """The flags of an operator's word: `-rf` are two, in any order and joined with others."""
+    if word.startswith("--") and len(word) > 2:
+        yield frozenset({word.partition("=")[0]})
+    elif word.startswith("-"):
+        yield from (frozenset({f"-{letter}"}) for letter in word[1:] if letter.isalnum())
+
+
 _ENTRY_KEYS = frozenset(
-    ("verbs", "verbPrefix", "rawText", "argFlags", "firstPath", "reason", "category")
+    (
+        *("verb", "verbs", "verbPrefix", "rawText", "argFlags", "firstPath", "reason", "category"),
+        *("match", "notMatch"),
+    )
 )
 
 
@@ -235,14 +250,18 @@ def _from_entry(entry: object) -> DenyRule:
         first_path = FirstPath(entry.get("firstPath", FirstPath.ANY))
     except ValueError as fault:
         raise CatalogueError(f"a deny rule has an unknown value: {fault}") from None
+    leading = _texts(entry, "verb")
     return DenyRule(
         category=category,
         reason=_text(entry, "reason"),
-        programs=frozenset(_texts(entry, "verbs")),
+        programs=frozenset([*leading[:1], *_texts(entry, "verbs")]),
+        words=_plain(leading[1:]),
         prefix=_text(entry, "verbPrefix", is_optional=True),
         flags=tuple(frozenset({flag}) for flag in _texts(entry, "argFlags")),
         first_path=first_path,
         raw=re.sub(r"\s", "", _text(entry, "rawText", is_optional=True)),
+        match=tuple(_texts(entry, "match")),
+        not_match=tuple(_texts(entry, "notMatch")),
     )
 
 

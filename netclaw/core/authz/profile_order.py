@@ -5,6 +5,7 @@ Checked when a configuration is loaded, on profiles as they are in effect (refer
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Widening:
 def widenings(profiles: Sequence[AudienceProfile]) -> tuple[Widening, ...]:
     """Everything that breaks the order, in a stable order; none if the profiles keep it."""
     known = {profile.audience: profile for profile in profiles}
-    pairs = zip(ORDER, ORDER[1:], strict=False)
+    pairs = itertools.pairwise(ORDER)
     return tuple(
         Widening(narrow=narrow, wide=wide, key=key, what=what)
         for narrow, wide in pairs

@@ -1,0 +1,38 @@
+"""Promises of audience profiles, file tools, receipts and what the model is told to do next."""
+
+from tests.requirements.manifest import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "profiles.defaults",
+        "authorization reference 2",
+        "Without configuration each audience has exactly the tools and files of the reference.",
+    ),
+    Requirement(
+        "profiles.read",
+        "authorization reference 2",
+        "Every key of an audience profile is read, in any letter case, older words included.",
+    ),
+    Requirement(
+        "profiles.monotone",
+        "issue 4 item 1",
+        "A configuration in which an audience may use what a wider one may not does not load, and "
+        "the error names both keys and what is too much.",
+    ),
+    Requirement(
+        "profiles.strict",
+        "issue 4, bad input",
+        "An unknown audience, mode, key, category or folder name is an error that names the key.",
+    ),
+    Requirement(
+        "profiles.deny-rules",
+        "authorization reference 3, deny rules",
+        "The operator's deny rules of the configuration and of the file beside it add to those "
+        "that ship, and a change of them takes effect like one of the configuration.",
+    ),
+    Requirement(
+        "profiles.deny-rules-broken",
+        "authorization reference 2; issue 4 item 3",
+        "Deny rules that cannot be read turn commands off and say so; they are never ignored.",
+    ),
+)
