@@ -17,6 +17,7 @@ from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import OutboxRow, SessionKind
+from netclaw.ports.answers import ConsentStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 
 
@@ -233,13 +234,15 @@ class StoreCounts:
     turns_failed: int
     outbox_waiting: int
     database_bytes: int
+    open_approvals: int = 0
+    """Consent requests that wait for a person."""
 
 
 CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
-class JournalStore(Protocol):
+class JournalStore(ConsentStore, Protocol):
     """The one owner of the database; every method may raise a `StorageError`."""
 
     def set_listener(self, listener: CommitListener) -> None:

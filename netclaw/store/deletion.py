@@ -25,6 +25,7 @@ _LARGE_TABLES = (
     ("source_messages", "source_message_id"),
     ("outbox_inputs", "(input_id, reply)"),
     ("outbox", "id"),
+    ("consent_requests", "id"),
 )
 """What grows without end, and how one row of a session is named in it."""
 
@@ -80,6 +81,10 @@ def bury(scope: WriteScope, session_id: SessionId) -> str:
         " open_runs = 0, untold_jobs = 0, open_turn = NULL, is_start_open = 0, starts_held = 0"
         " WHERE id = ?",
         (grave, row.id),
+    )
+    scope.db.run(
+        "UPDATE consent_requests SET state = 'closed' WHERE session = ? AND state <> 'closed'",
+        (row.id,),
     )
     scope.db.run("DELETE FROM bindings WHERE session = ?", (row.id,))
     scope.db.run(

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
-from netclaw.core.session.child_events import ChildAccepted, ChildResultDelivered
+from netclaw.core.session.child_events import ChildAccepted, ChildEnded, ChildResultDelivered
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
+    ConsentRequested,
     ConsentWithdrawn,
 )
 from netclaw.core.session.events import (
@@ -29,6 +30,7 @@ from netclaw.core.session.events import (
     TurnStarted,
 )
 from netclaw.core.session.job_events import JobEnded, JobReported
+from netclaw.store import open_consents
 from netclaw.store.connection import Value
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
@@ -50,6 +52,14 @@ def _always(row: SessionRow) -> bool:
 
 def _has_answers(row: SessionRow) -> bool:
     return bool(row.answers)
+
+
+def _is_asking(row: SessionRow) -> bool:
+    return bool(row.answers or row.consents)
+
+
+def _has_requests(row: SessionRow) -> bool:
+    return bool(row.consents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +125,7 @@ def _end_turn(
     row.set_pending(pending)
     scope.db.run_many(_UPDATE_INPUT, changes)
     row.open_turn = None
+    open_consents.close_turn(scope, row, turn)
 
 
 def _compacted(scope: WriteScope, row: SessionRow, seq: int, event: Compacted) -> None:
@@ -135,6 +146,7 @@ def _answer_admitted(scope: WriteScope, row: SessionRow, seq: int, event: Answer
     )
     others = tuple(call for call in row.answers if call != event.call_id)
     row.set_answers((*others, event.call_id))
+    open_consents.answer_admitted(scope, row, seq, event)
 
 
 def _batch_started(scope: WriteScope, row: SessionRow, seq: int, event: ToolBatchStarted) -> None:
@@ -147,13 +159,21 @@ def _result_recorded(
 ) -> None:
     del seq
     _forget_answers(scope, row, (event.result.call_id,))
+    open_consents.close_call(scope, row, event.result.call_id)
 
 
-def _request_closed(
-    scope: WriteScope, row: SessionRow, seq: int, event: ConsentAnswered | ConsentWithdrawn
+def _consent_answered(scope: WriteScope, row: SessionRow, seq: int, event: ConsentAnswered) -> None:
+    del seq
+    _forget_answers(scope, row, (event.call_id,))
+    open_consents.consent_answered(scope, row, event)
+
+
+def _consent_withdrawn(
+    scope: WriteScope, row: SessionRow, seq: int, event: ConsentWithdrawn
 ) -> None:
     del seq
     _forget_answers(scope, row, (event.call_id,))
+    open_consents.close_call(scope, row, event.call_id)
 
 
 def _answer_dismissed(scope: WriteScope, row: SessionRow, seq: int, event: AnswerDismissed) -> None:
@@ -165,6 +185,7 @@ def _answer_dismissed(scope: WriteScope, row: SessionRow, seq: int, event: Answe
     )
     if last == (event.option, event.answerer):
         _forget_answers(scope, row, (event.call_id,))
+    open_consents.answer_dismissed(scope, row, event)
 
 
 def _child_accepted(scope: WriteScope, row: SessionRow, seq: int, event: ChildAccepted) -> None:
@@ -214,6 +235,7 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
     row.set_pending({})
     row.open_runs = row.untold_jobs = 0
     _forget_answers(scope, row, row.answers)
+    open_consents.forget_all(scope, row)
 
 
 # Each entry pairs an event's name with the function that takes that event, so the cast is safe.
@@ -228,10 +250,12 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (TitleSet, Projection(apply=_title_set)),
         (AnswerAdmitted, Projection(apply=_answer_admitted)),
         (ToolBatchStarted, Projection(apply=_batch_started, is_needed=_has_answers)),
-        (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_has_answers)),
-        (ConsentAnswered, Projection(apply=_request_closed, is_needed=_has_answers)),
-        (ConsentWithdrawn, Projection(apply=_request_closed, is_needed=_has_answers)),
-        (AnswerDismissed, Projection(apply=_answer_dismissed, is_needed=_has_answers)),
+        (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_is_asking)),
+        (ConsentRequested, Projection(apply=open_consents.consent_requested)),
+        (ConsentAnswered, Projection(apply=_consent_answered, is_needed=_is_asking)),
+        (ConsentWithdrawn, Projection(apply=_consent_withdrawn, is_needed=_is_asking)),
+        (AnswerDismissed, Projection(apply=_answer_dismissed, is_needed=_is_asking)),
+        (ChildEnded, Projection(apply=open_consents.child_ended, is_needed=_has_requests)),
         (ChildAccepted, Projection(apply=_child_accepted)),
         (ChildResultDelivered, Projection(apply=_child_delivered)),
         (JobEnded, Projection(apply=_job_ended)),

@@ -26,6 +26,16 @@ class PendingInput:
     turn: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OpenConsent:
+    """A consent request that is not closed; `run` is the child run that asks."""
+
+    turn: str
+    run: str | None
+    is_answered: bool = False
+    """Whether a durable answer waits for the session to take it up."""
+
+
 @dataclass(slots=True)
 class SessionRow:
     """Everything the writer must know of a session to judge a write without a query.
@@ -73,6 +83,8 @@ class SessionRow:
     """Calls with a durable answer that are not launched yet."""
     recent_appends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Append id to its first and last seq, oldest first."""
+    consents: Mapping[str, OpenConsent] = field(default_factory=dict)
+    """Consent requests that are not closed, by call."""
 
     def copy(self) -> SessionRow:
         """A row to work on."""
@@ -152,6 +164,7 @@ def load_session(db: Database, key: str) -> SessionRow | None:
         row.answers = tuple(str(call_id) for (call_id,) in found)
     if row.appends:
         row.recent_appends = _load_appends(db, row.id)
+        row.consents = _load_consents(db, row.id)
     return row
 
 
@@ -178,6 +191,20 @@ def _load_appends(db: Database, session: int) -> Mapping[str, tuple[int, int]]:
     return {
         cast("str", append_id): (cast("int", first), cast("int", last))
         for append_id, first, last in found
+    }
+
+
+def _load_consents(db: Database, session: int) -> Mapping[str, OpenConsent]:
+    found = db.rows(
+        "SELECT call_id, turn, run, state FROM consent_requests"
+        " WHERE session = ? AND state <> 'closed' ORDER BY id",
+        (session,),
+    )
+    return {
+        cast("str", call): OpenConsent(
+            cast("str", turn), cast("str | None", run), is_answered=state == "answered"
+        )
+        for call, turn, run, state in found
     }
 
 

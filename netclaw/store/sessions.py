@@ -144,6 +144,9 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         int(cast("float", value)) for value in found[0]
     )
     waiting = db.number("SELECT count(*) FROM outbox WHERE state IN ('waiting', 'claimed')")
+    asking = db.number(
+        "SELECT count(*) FROM consent_requests WHERE state <> 'closed' AND state = 'open'"
+    )
     return StoreCounts(
         sessions=sessions,
         quarantined=quarantined,
@@ -153,4 +156,5 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         turns_failed=failed,
         outbox_waiting=waiting,
         database_bytes=database_bytes,
+        open_approvals=asking,
     )

@@ -32,4 +32,5 @@ class MemoryData:
             turns_failed=sum(session.turns_failed for session in sessions),
             outbox_waiting=self.outbox.waiting,
             database_bytes=0,
+            open_approvals=sum(len(session.consents.open) for session in sessions),
         )

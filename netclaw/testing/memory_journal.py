@@ -31,6 +31,7 @@ from netclaw.ports.journal import (
     StoreCounts,
     StoredSnapshot,
 )
+from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_crash import record_crash
 from netclaw.testing.memory_data import MemoryData
@@ -39,7 +40,7 @@ from netclaw.testing.memory_session import MemorySession, draft_of
 _SUPERVISOR_CAUSE = "supervisor"
 
 
-class MemoryJournal:
+class MemoryJournal(MemoryAnswers):
     """See the port for the contract of each method."""
 
     def __init__(

@@ -20,6 +20,7 @@ from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import DaemonSettings
 from netclaw.core.storage_layout import LAYOUT
+from netclaw.ports.answers import AnswerAdmission, AnswerRequest
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
@@ -32,6 +33,8 @@ from netclaw.ports.journal import (
     SessionRecord,
     StoredSnapshot,
 )
+from netclaw.testing.memory_consents import MemoryConsents
+from netclaw.testing.memory_json import number_of, object_of, text_of, texts_of
 
 StateReader = Callable[[SessionId, StoredSnapshot | None, tuple[JournalRow, ...]], SessionState]
 """Rebuilds a state from what is stored of it; raises `SessionUnreadableError`."""
@@ -105,10 +108,16 @@ class MemorySession:
     open_runs: int = 0
     untold_jobs: int = 0
     storage_layout: int = LAYOUT
+    consents: MemoryConsents = field(default_factory=MemoryConsents)
 
     def copy(self) -> MemorySession:
         """A session to work on."""
-        return replace(self, inputs=dict(self.inputs), appends=dict(self.appends))
+        return replace(
+            self,
+            inputs=dict(self.inputs),
+            appends=dict(self.appends),
+            consents=self.consents.copy(),
+        )
 
     @property
     def head(self) -> int:
@@ -210,6 +219,14 @@ class MemorySession:
         after = self.snapshot.seq if self.snapshot else 0
         return self.snapshot, tuple(row for row in self.rows if row.seq > after)
 
+    def answer(self, request: AnswerRequest) -> tuple[AnswerAdmission, tuple[JournalRow, ...]]:
+        """What an answer is acknowledged with, and the rows it wrote."""
+        event, known = self.consents.judge(request)
+        if event is None:
+            return known, ()
+        rows = self.write((draft_of(event),), at=request.at, cause="supervisor")
+        return AnswerAdmission(seq=self.head, is_duplicate=False), rows
+
     def append(self, request: AppendRequest) -> tuple[tuple[JournalRow, ...], bool]:
         """The rows of a process's append, and whether they are new."""
         if request.append_id in self.appends:
@@ -262,31 +279,33 @@ class MemorySession:
         if row.type not in _NO_ACTIVITY:
             self.last_activity_at = max(self.last_activity_at, row.at)
         try:
-            self._project(row.type, json.loads(row.payload))
+            content = json.loads(row.payload)
+            self._project(row.type, content)
+            self.consents.follow(row, content)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidArgumentError(f"The {row.type} event is malformed.") from error
 
     def _project(self, type_: str, content: dict[str, object]) -> None:
         match type_:
             case "TurnStarted" | "InputJoined":
-                self._run(_text(content, "turn_id"), _texts(content, "input_ids"))
+                self._run(text_of(content, "turn_id"), texts_of(content, "input_ids"))
                 if type_ == "TurnStarted":
-                    self.open_turn = TurnId(_text(content, "turn_id"))
+                    self.open_turn = TurnId(text_of(content, "turn_id"))
             case "TurnRecorded":
                 self.turns += 1
                 self.turns_recorded += 1
-                self.context_tokens = _number(content, "context_tokens") or self.context_tokens
-                self._end_turn(content, _text(content, "outcome"))
+                self.context_tokens = number_of(content, "context_tokens") or self.context_tokens
+                self._end_turn(content, text_of(content, "outcome"))
             case "TurnFailed":
                 self.turns_failed += 1
                 self._end_turn(content, "failed")
-                self._forget(*_texts(content, "closed_call_ids"))
+                self._forget(*texts_of(content, "closed_call_ids"))
             case "SessionReset":
                 self._reset(content)
             case "Compacted":
-                self.context_tokens = _number(content, "tokens_after")
+                self.context_tokens = number_of(content, "tokens_after")
             case "TitleSet":
-                self.title = _text(content, "title")
+                self.title = text_of(content, "title")
             case _:
                 self._project_answers(type_, content)
         self.open_runs = max(0, self.open_runs + _OPEN_RUNS.get(type_, 0))
@@ -299,14 +318,11 @@ class MemorySession:
                 self._forget(answer.call_id)
                 self.answers = (*self.answers, answer)
             case "ToolBatchStarted":
-                self._forget(*_texts(content, "call_ids"))
+                self._forget(*texts_of(content, "call_ids"))
             case "ToolResultRecorded" if self.answers:
-                result = content["result"]
-                if not isinstance(result, dict):
-                    raise TypeError
-                self._forget(_text(result, "call_id"))
+                self._forget(text_of(object_of(content, "result"), "call_id"))
             case "ConsentAnswered" | "ConsentWithdrawn":
-                self._forget(_text(content, "call_id"))
+                self._forget(text_of(content, "call_id"))
             case "AnswerDismissed":
                 gone = _answer(content)
                 self.answers = tuple(answer for answer in self.answers if answer != gone)
@@ -319,8 +335,8 @@ class MemorySession:
             self._change(input_id, TurnId(turn), "running")
 
     def _end_turn(self, content: dict[str, object], outcome: str) -> None:
-        turn = TurnId(_text(content, "turn_id"))
-        for input_id in _texts(content, "input_ids"):
+        turn = TurnId(text_of(content, "turn_id"))
+        for input_id in texts_of(content, "input_ids"):
             self._change(input_id, turn, outcome)
         for item in self.open_inputs:
             if item.turn_id == turn:
@@ -333,7 +349,7 @@ class MemorySession:
             self.inputs[known.input_id] = replace(known, turn_id=turn, outcome=outcome)
 
     def _reset(self, content: dict[str, object]) -> None:
-        life = _number(content, "life")
+        life = number_of(content, "life")
         for item in self.open_inputs:
             self.inputs[item.input_id] = replace(item, outcome="closed")
         self.life = life
@@ -368,28 +384,7 @@ def draft_of(event: ev.SessionEvent) -> EventDraft:
 def _answer(content: dict[str, object]) -> ev.AnswerAdmitted:
     """Which answer an event is about."""
     return ev.AnswerAdmitted(
-        call_id=CallId(_text(content, "call_id")),
-        option=_text(content, "option"),
-        answerer=_text(content, "answerer"),
+        call_id=CallId(text_of(content, "call_id")),
+        option=text_of(content, "option"),
+        answerer=text_of(content, "answerer"),
     )
-
-
-def _text(content: dict[str, object], name: str) -> str:
-    value = content[name]
-    if not isinstance(value, str):
-        raise TypeError(name)
-    return value
-
-
-def _number(content: dict[str, object], name: str) -> int:
-    value = content[name]
-    if not isinstance(value, int):
-        raise TypeError(name)
-    return value
-
-
-def _texts(content: dict[str, object], name: str) -> tuple[str, ...]:
-    value = content[name]
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(name)
-    return tuple(value)

@@ -1,7 +1,7 @@
 """What a session and the supervisor say of consents to each other, in `Ask` and `Answer` frames.
 
 JSON of the values in `netclaw.ports.consents`. Both sides run the same program, so there is no
-version: a payload that is not exactly of its form is refused.
+version; a payload that is not of its form is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def encode_known(known: KnownConsents) -> bytes:
 
 
 def decode_known(payload: bytes) -> KnownConsents:
-    """Raises `InvalidArgumentError` for anything but what `encode_known` made."""
+    """Raises `InvalidArgumentError` for what is not of the form that `encode_known` makes."""
     try:
         return _known.decode(payload)
     except msgspec.MsgspecError:
@@ -43,7 +43,7 @@ def encode_new(added: NewConsents) -> bytes:
 
 
 def decode_new(payload: bytes) -> NewConsents:
-    """Raises `InvalidArgumentError` for anything but what `encode_new` made."""
+    """Raises `InvalidArgumentError` for what is not of the form that `encode_new` makes."""
     try:
         return _new.decode(payload)
     except msgspec.MsgspecError:

@@ -1,0 +1,48 @@
+"""What is promised of answers to consent requests, of grants, and of who keeps them."""
+
+from __future__ import annotations
+
+from tests.requirements.manifest import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "approvals.durable",
+        "protocol, Answers",
+        "An answer is durable before it is acknowledged; the same answer by the same person again "
+        "is acknowledged and not written twice.",
+    ),
+    Requirement(
+        "approvals.first",
+        "protocol, Answers",
+        "Of many answers to one request at the same time exactly one counts.",
+    ),
+    Requirement(
+        "approvals.refused",
+        "issue 4 Bad input",
+        "An answer to nothing, with an option that was not offered, or by somebody whose it is not "
+        "has a stable code each and writes nothing.",
+    ),
+    Requirement(
+        "approvals.who",
+        "decision 48",
+        "The recorded sender answers; the operator may refuse any request, and approves only what "
+        "the operator or a machine asked.",
+    ),
+    Requirement(
+        "approvals.stale",
+        "reference/authorization.md 5, Lifecycle",
+        "An answer to a request that is answered, withdrawn, asked anew or over is told in one "
+        "stable sentence that the prompt is closed, and the call never runs by it.",
+    ),
+    Requirement(
+        "approvals.runs",
+        "decision 49",
+        "A request of a child run is open until it is answered, withdrawn or its run is over.",
+    ),
+    Requirement(
+        "approvals.pending",
+        "cli.md approvals",
+        "What waits for a person is listed across all sessions, whether or not they have a "
+        "process, oldest first.",
+    ),
+)
