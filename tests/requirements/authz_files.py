@@ -35,4 +35,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "authorization reference 2; issue 4 item 3",
         "Deny rules that cannot be read turn commands off and say so; they are never ignored.",
     ),
+    Requirement(
+        "profiles.doctor",
+        "authorization reference 2; decision 83",
+        "doctor fails on a Team or Public without a limit, and warns of Personal commands without "
+        "consent, of unconfined ones, and of consent or grants for commands that are off.",
+    ),
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from netclaw.cli.app import App, printable
 from netclaw.cli.command import command
 from netclaw.cli.doctor import abilities, places
+from netclaw.cli.doctor.authorization import check_authorization
 from netclaw.cli.doctor.daemon import check_storage, look_at_daemon
 from netclaw.cli.doctor.findings import Finding, Verdict
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
@@ -61,6 +62,7 @@ def look(app: App) -> Iterator[Finding]:
     yield check_storage(home, is_running=is_running)
     yield places.check_crashes(home)
     if loaded is not None:
+        yield from check_authorization(loaded.session.tools, home)
         yield abilities.check_sandbox(loaded.session.tools, daemon.status)
         yield from abilities.check_models(loaded, is_running=is_running)
 

@@ -51,7 +51,9 @@ def check_config(
         finding = warned("configuration", "There is none yet.", "Run `netclaw init`.")
     else:
         finding = passed("configuration", f"{home.config_file} is valid.")
-    return loaded, [finding, *(warned("configuration", line) for line in loaded.warnings)]
+    fault = loaded.session.tools.deny_rules_fault  # a failure, told with the rules of access
+    told = (warned("configuration", line) for line in loaded.warnings if line != fault)
+    return loaded, [finding, *told]
 
 
 def check_sandbox(tools: ToolSettings, status: StatusResponse | None) -> Finding:

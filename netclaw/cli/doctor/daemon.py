@@ -52,8 +52,10 @@ def _stopped(home: Home) -> Finding:
 
 
 def _complaints(status: StatusResponse) -> Iterator[Finding]:
-    if status.degraded_reason:
+    if status.degraded_reason and not status.main_model:
         yield failed("model in use", status.degraded_reason, "Run `netclaw init --force`.")
+    elif status.degraded_reason:
+        yield failed("daemon in use", status.degraded_reason, "Correct it; the daemon reads again.")
     if status.config_problem:
         yield warned(
             "configuration in use",
