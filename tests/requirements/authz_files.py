@@ -41,4 +41,20 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "doctor fails on a Team or Public without a limit, and warns of Personal commands without "
         "consent, of unconfined ones, and of consent or grants for commands that are off.",
     ),
+    Requirement(
+        "remediation.fixed",
+        "authorization reference 6; glossary, remediation presenter",
+        "Each of the eight remediation codes gives one fixed instruction on a line of its own after "
+        "the unchanged result; a code that is not known is an error.",
+    ),
+    Requirement(
+        "remediation.hidden-tool",
+        "glossary, remediation presenter",
+        "An instruction that names a tool which the model does not have is left out.",
+    ),
+    Requirement(
+        "remediation.no-paths",
+        "authorization reference 6",
+        "No instruction names a folder of the host, the managed temporary one included.",
+    ),
 )

@@ -114,25 +114,23 @@ DENIED_TEXTS = {
 """What the model reads; no path, no rule text, no root."""
 
 CORRECTION_TEXTS = {
-    RemediationCode.SET_WORKING_DIRECTORY: "No usable folder is set for this conversation.",
+    RemediationCode.SET_WORKING_DIRECTORY: "No project or session directory is available.",
     RemediationCode.USE_MANAGED_TEMPORARY_DIRECTORY: (
-        "The command writes to a shared temporary folder. Use $TMPDIR instead."
+        "The command uses a shared temporary folder; it was not run."
     ),
-    RemediationCode.PROVIDE_UNIQUE_OLD_STRING: "The text to replace is there more than once.",
+    RemediationCode.PROVIDE_UNIQUE_OLD_STRING: "The text to replace is not there exactly once.",
     RemediationCode.USE_NATIVE_TOOL: (
-        "The command names one of your tools as a program. Call the tool itself."
+        "The command names one of your tools as a program; it was not run."
     ),
     RemediationCode.USE_SHELL_WORKING_DIRECTORY: (
-        "Pass the folder as `working_directory` instead of changing to it."
+        "The command changes its folder in a way that cannot be judged; it was not run."
     ),
     RemediationCode.REWRITE_SHELL_COMMAND_WORDS: (
-        "A word of the command could become something else. Write a pattern as `./*.txt`, name a"
-        " program by its full path, and write other words literally."
+        "A word of the command could become something else than it says; it was not run."
     ),
     RemediationCode.SHORTEN_SHELL_COMMAND: (
-        "The command is too long to be shown for consent. Write the script into a file and run"
-        " that, or split it."
+        "The command is too long to be shown for consent; it was not run."
     ),
     RemediationCode.BREAK_TOOL_CYCLE: "The same call has been made again and again.",
 }
-"""What the model reads when it can mend the call itself."""
+"""What is the case, for the model that can mend the call; what to do is the presenter's to say."""
