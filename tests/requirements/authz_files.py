@@ -44,8 +44,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "remediation.fixed",
         "authorization reference 6; glossary, remediation presenter",
-        "Each of the eight remediation codes gives one fixed instruction on a line of its own after "
-        "the unchanged result; a code that is not known is an error.",
+        "Each of the eight remediation codes gives one fixed instruction on a line of its own "
+        "after the unchanged result; a code that is not known is an error.",
     ),
     Requirement(
         "remediation.hidden-tool",
