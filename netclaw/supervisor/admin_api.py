@@ -226,6 +226,7 @@ class Admin:
             total_sessions=counts.sessions,
             admitted_inputs=counts.admitted_inputs,
             pending_inputs=counts.pending_inputs,
+            open_approvals=counts.open_approvals,
             turns_completed=counts.turns_completed,
             turns_failed=counts.turns_failed,
             storage_state=services.health.state,

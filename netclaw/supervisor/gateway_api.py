@@ -10,15 +10,14 @@ from typing import TypeVar
 from netclaw.core.errors import (
     InvalidArgumentError,
     NetclawError,
-    NotFoundError,
     StorageError,
 )
 from netclaw.core.ids import SessionId, parse_session_id
 from netclaw.ports.journal import Admission, AdmitRequest
 from netclaw.supervisor.admissions import Admissions
+from netclaw.supervisor.approvals_api import GatewayApprovals
 from netclaw.supervisor.attach import Attachments
-from netclaw.supervisor.callers import Caller, check_channel, check_short_text
-from netclaw.supervisor.gateway_reads import GatewayReads
+from netclaw.supervisor.callers import Caller, check_channel
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
@@ -36,7 +35,7 @@ BATCH_LIMIT = 1000
 """Messages of one batch."""
 
 
-class Gateway(GatewayReads):
+class Gateway(GatewayApprovals):
     """Implements `Gateway` of gateway.proto; see there for what each method promises."""
 
     def __init__(
@@ -145,21 +144,6 @@ class Gateway(GatewayReads):
         """Serve one subscriber."""
         record = await self._visible(request.session_id, caller)
         await self._attachments.serve(record, request, stream)
-
-    async def answer_approval(
-        self, request: pb.AnswerApprovalRequest, caller: Caller
-    ) -> pb.AnswerApprovalResponse:
-        """Refuse: nothing asks for consent yet, so no request can be open.
-
-        Whether a request is open must be judged where the answer is committed, in the writer's
-        own job: looked at before, two answers to one request could both pass.
-        """
-        await self._visible(request.session_id, caller)
-        call_id = check_short_text(request.call_id, "call id")
-        raise NotFoundError(
-            f"No consent request {call_id} is open in this session.",
-            fix="Nothing waits for an answer; watch the session for its requests.",
-        )
 
     # Admission ----------------------------------------------------------------------------
 

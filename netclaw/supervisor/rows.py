@@ -6,9 +6,11 @@ from netclaw.core.messages import AssistantMessage, Message, ToolMessage, UserMe
 from netclaw.core.redaction import shown_arguments
 from netclaw.core.session.consent import is_waiting
 from netclaw.core.session.state import SessionState
+from netclaw.ports.answers import PendingConsent
 from netclaw.ports.journal import LedgerEntry, SessionRecord
 from netclaw.supervisor.slot import Slot
 from netclaw.wire.replay import Redact
+from netclaw.wire.v1 import common_pb2
 from netclaw.wire.v1 import gateway_pb2 as pb
 
 
@@ -105,4 +107,34 @@ def ledger_entry(entry: LedgerEntry) -> pb.LedgerEntry:
             for delivery in entry.deliveries
         ],
         seq=entry.seq,
+    )
+
+
+def pending_row(pending: PendingConsent) -> pb.PendingApproval:
+    """A request that waits for a person."""
+    request, requester = pending.request, pending.request.requester
+    return pb.PendingApproval(
+        call_id=request.call_id,
+        session_id=pending.session_id,
+        tool=request.tool,
+        display=request.display,
+        candidates=request.candidates,
+        options=[
+            common_pb2.ConsentOption(key=item.key, label=item.label, effect=item.effect.value)
+            for item in request.options
+        ],
+        requester=common_pb2.Sender(
+            sender_id=requester.sender_id or "",
+            principal=requester.principal.value,
+            audience=requester.audience.value,
+            source_kind=requester.channel_type.value,
+            boundary=requester.boundary,
+        ),
+        run_id=pending.run_id or "",
+        turn_id=pending.turn_id,
+        seq=pending.seq,
+        asked_at_ms=pending.asked_at,
+        cwd=request.cwd,
+        speakers=request.adopted_speakers,
+        position=pending.position,
     )

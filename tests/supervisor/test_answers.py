@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
-from netclaw.core.errors import NotFoundError
+from netclaw.core.authority import Audience, Authority, Principal, SourceKind
+from netclaw.core.errors import (
+    DeniedByPolicyError,
+    InvalidArgumentError,
+    NotFoundError,
+    NotRequesterError,
+)
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
@@ -15,11 +22,12 @@ from netclaw.core.session import events as ev
 from netclaw.core.session.consent_events import ConsentRequest, ConsentRequested
 from netclaw.core.tool_call import ToolCall
 from netclaw.ports.journal import Commit
+from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.slot import Slot
-from netclaw.testing.people import OPERATOR
+from netclaw.testing.people import ALICE, OPERATOR
 from netclaw.testing.story import NEEDS_CONSENT
-from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1 import gateway_pb2
+from netclaw.wire.v1.common_pb2 import Sender
 from netclaw.wire.v1.session_host_pb2 import HostCommand
 from tests.supervisor.peers import Peer, stay_ready
 from tests.supervisor.test_gateway import refused
@@ -48,6 +56,21 @@ async def ask_and_leave(peer: Peer) -> int:
 
 async def park_and_leave(peer: Peer) -> int:
     """Record a round whose call a person is asked for, then passivate."""
+    await park(peer)
+    await peer.expect("command")
+    return int(ExitCode.PASSIVATED)
+
+
+async def park_and_stay(peer: Peer, *, by: Authority = OPERATOR) -> int:
+    """The same, but it goes on reading."""
+    await park(peer, by=by)
+    while await peer.read() is not None:
+        pass
+    return int(ExitCode.STREAM_LOST)
+
+
+async def park(peer: Peer, *, by: Authority = OPERATOR) -> None:
+    """Record a round whose call a person is asked for."""
     await peer.connect()
     await peer.phase("ready")
     turn = await peer.start_turn()
@@ -57,7 +80,7 @@ async def park_and_leave(peer: Peer) -> int:
         display="ls",
         candidates=("ls",),
         options=NEEDS_CONSENT.options,
-        requester=OPERATOR.requester,
+        requester=by.requester,
     )
     asked = ev.RoundRecorded(
         turn_id=turn,
@@ -69,8 +92,6 @@ async def park_and_leave(peer: Peer) -> int:
     requested = ConsentRequested(turn_id=turn, request=request)
     await peer.committed(await peer.append(asked, requested))
     await peer.phase("ready")
-    await peer.expect("command")
-    return int(ExitCode.PASSIVATED)
 
 
 @pytest.mark.requirement("supervisor.answers")
@@ -86,11 +107,105 @@ async def test_a_durable_answer_starts_a_passive_session(world: InProcess) -> No
     await world.until(lambda: slot.keeper is None)
     assert (await world.row("hello")).phase == "passive"
     assert len(world.spawner.peers) == 1
-    answer = ev.AnswerAdmitted(call_id=CALL.call_id, option="once", answerer="U1")
-    await world.store.append_own(SessionId("hello"), (encode_event(answer),), at=1)
+    listed = await world.gateway.ListApprovals(
+        gateway_pb2.ListApprovalsRequest(), metadata=world.metadata
+    )
+    assert [row.call_id for row in listed.approvals] == [CALL.call_id]
+    response = await say(world, "once")
+    assert response.seq == (await world.row("hello")).head_seq
     await world.until(lambda: len(world.spawner.peers) == 2)
     await world.until(lambda: bool(world.spawner.peers[1].state.answers))
-    assert world.spawner.peers[1].state.answers == (answer,)
+    assert world.spawner.peers[1].state.answers == (
+        ev.AnswerAdmitted(
+            call_id=CALL.call_id,
+            option="once",
+            answerer="operator",
+            boundary="local",
+            principal=Principal.OPERATOR,
+        ),
+    )
+
+
+async def say(
+    world: InProcess, option: str, *, sender: Sender | None = None, request_seq: int = 0
+) -> gateway_pb2.AnswerApprovalResponse:
+    """Answer the request of session `hello`, as the operator if nobody else is named."""
+    request = gateway_pb2.AnswerApprovalRequest(
+        session_id="hello",
+        call_id=CALL.call_id,
+        option=option,
+        sender=sender or Sender(sender_id="operator"),
+        request_seq=request_seq,
+    )
+    response: gateway_pb2.AnswerApprovalResponse = await world.gateway.AnswerApproval(
+        request, metadata=world.metadata
+    )
+    return response
+
+
+@pytest.mark.requirement("approvals.first")
+async def test_of_many_answers_through_the_socket_one_counts(world: InProcess) -> None:
+    world.spawner.scripts = [park_and_stay]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    calls = [say(world, "once" if n % 2 else "refuse") for n in range(30)]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    counted = [item for item in results if not isinstance(item, BaseException)]
+    assert len({item.seq for item in counted}) == 1
+    assert sum(not item.duplicate for item in counted) == 1
+    assert (await world.events("hello")).count("AnswerAdmitted") == 1
+
+
+@pytest.mark.requirement("approvals.refused")
+async def test_the_operator_answers_for_nobody_else(world: InProcess) -> None:
+    world.spawner.scripts = [partial(park_and_stay, by=ALICE)]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    alice = Sender(sender_id="U1", boundary="slack:T1/C1", source_kind="slack")
+    for sender in (alice, Sender(sender_id="U1", boundary="slack:T1/C1")):
+        error = await refused(say(world, "once", sender=sender))
+        assert isinstance(error, DeniedByPolicyError)
+    assert isinstance(await refused(say(world, "once")), NotRequesterError)
+    machine = Sender(sender_id="operator", principal="automation")
+    assert isinstance(await refused(say(world, "once", sender=machine)), DeniedByPolicyError)
+    assert isinstance(await refused(say(world, "maybe")), InvalidArgumentError)
+    assert isinstance(await refused(say(world, "refuse", request_seq=1)), NotFoundError)
+    assert "AnswerAdmitted" not in await world.events("hello")
+    assert not (await say(world, "refuse")).duplicate
+
+
+@pytest.mark.requirement("approvals.pending")
+async def test_a_channel_sees_and_answers_only_what_its_sessions_ask(world: InProcess) -> None:
+    world.spawner.scripts = [park_and_stay]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    slack = Caller(
+        name="slack adapter",
+        max_principal=Principal.TRUSTED,
+        max_audience=Audience.TEAM,
+        channels=frozenset({SourceKind.SLACK}),
+    )
+    token = world.supervisor.tokens.issue(slack)
+    theirs = (("authorization", f"Bearer {token}"),)
+    everything = gateway_pb2.ListApprovalsRequest()
+    assert not (await world.gateway.ListApprovals(everything, metadata=theirs)).approvals
+    listed = await world.gateway.ListApprovals(everything, metadata=world.metadata)
+    (row,) = listed.approvals
+    assert (row.session_id, row.tool, row.display) == ("hello", "shell_execute", "ls")
+    assert [option.key for option in row.options] == ["once", "refuse"]
+    one = gateway_pb2.ListApprovalsRequest(session_id="hello")
+    assert isinstance(
+        await refused(world.gateway.ListApprovals(one, metadata=theirs)), NotFoundError
+    )
+    answer = gateway_pb2.AnswerApprovalRequest(
+        session_id="hello",
+        call_id="c1",
+        option="once",
+        sender=Sender(sender_id="operator", source_kind="slack"),
+    )
+    assert isinstance(
+        await refused(world.gateway.AnswerApproval(answer, metadata=theirs)), NotFoundError
+    )
 
 
 async def stop_turn(world: InProcess) -> bool:
