@@ -76,6 +76,8 @@ _X86_64 = {
     "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176,
     "quotactl": 179, "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227,
     "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256,
+    "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68,
+    "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_open": 240, "mq_unlink": 241,
     "unshare": 272, "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300,
     "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
     "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
@@ -95,9 +97,11 @@ _AARCH64 = {
     "delete_module": 106, "quotactl": 60, "nfsservctl": 42, "lookup_dcookie": 18,
     "clock_settime": 112, "kexec_load": 104, "add_key": 217, "request_key": 218, "keyctl": 219,
     "migrate_pages": 238, "unshare": 97, "move_pages": 239, "perf_event_open": 241,
-    "fanotify_init": 262, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
-    "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273,
-    "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282,
+    "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189,
+    "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195,
+    "shmat": 196, "fanotify_init": 262, "open_by_handle_at": 265, "clock_adjtime": 266,
+    "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
+    "finit_module": 273, "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282,
 }  # fmt: skip
 
 MACHINES = {
@@ -112,6 +116,12 @@ _TARGETED = {
 }  # fmt: skip
 """Calls on another process, with the index of the argument that names it."""
 
+_SHARED_BY_NAME = (
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"),
+)
+"""System V and POSIX objects that processes of one user find by name where IPC is not unshared."""
+
 _BY_PATH = (
     *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "setxattr", "lsetxattr"),
     *("removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr"),
@@ -123,6 +133,7 @@ _BY_DESCRIPTOR = ("fchmod", "fchown", "fsetxattr", "fremovexattr")
 _JUDGED_ELSEWHERE = frozenset(
     {"clone", "ioctl", "socket", "socketpair", "personality", "utimensat"}
     | set(_TARGETED)
+    | set(_SHARED_BY_NAME)
     | set(_BY_PATH)
     | set(_BY_DESCRIPTOR)
 )
@@ -240,8 +251,8 @@ def assemble(
     """The filter program as an array of `struct sock_filter`.
 
     No variant opens AF_UNIX: a filter sees that a socket is made, never where it is connected to.
-    `sees_others` is for a command without a PID namespace: it may then not set limits or
-    priorities of processes by number. Raises
+    `sees_others` is for a command without namespaces of its own: it may then not set limits or
+    priorities of processes by number, nor reach memory, semaphores or queues by name. Raises
     `SandboxError` for an instruction set without a table: without a filter nothing is run.
     """
     name = machine or os.uname().machine
@@ -258,6 +269,9 @@ def assemble(
     if sees_others:
         for name, index in _TARGETED.items():
             code += _judge_target(known.calls[name], index)
+        code += b"".join(
+            _when_call(known.calls[name], _fail(errno.EPERM)) for name in _SHARED_BY_NAME
+        )
     code += _judge_metadata(known, metadata)
     for name, number in sorted(known.calls.items(), key=lambda item: item[1]):
         if name in _JUDGED_ELSEWHERE:

@@ -160,6 +160,9 @@ def test_without_a_pid_namespace_other_processes_are_out_of_reach(machine: str) 
     assert ask("setpriority", 0, 0) == ALLOW
     assert ask("setpriority", 0, 4711) == errno.EPERM
     assert Filter(machine)("prlimit64", 4711) == ALLOW
+    shared = ("shmget", "shmat", "semget", "semtimedop", "msgget", "msgrcv", "mq_open")
+    assert {ask(name) for name in shared} == {errno.EPERM}
+    assert {Filter(machine)(name) for name in shared} == {ALLOW}
 
 
 @pytest.mark.requirement("sandbox.filter")
