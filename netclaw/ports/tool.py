@@ -8,8 +8,11 @@ from typing import Protocol
 
 from netclaw.core.authority import Authority
 from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.session.consent_events import ConsentRequest
+from netclaw.core.session.rulings import CallRuling
 from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
+from netclaw.ports.consents import ConsentSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,8 @@ class ToolContext:
     """Declared project directory, or empty."""
     trees: ToolTrees
     facts: Callable[[], SessionFacts]
+    consents: ConsentSource
+    """Asked anew at every judgement; nothing of it is kept between two."""
     redact: Callable[[str], str]
     """Removes known secrets and token shapes; applied before bounding and spilling.
 
@@ -67,6 +72,14 @@ class ToolContext:
     """Session.Tuning.MaxInlineToolResultChars: the rest of a result is spilled (decision 15)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenConsent:
+    """A person's answer that counts: the option, and what they were shown when they chose it."""
+
+    option: str
+    request: ConsentRequest
+
+
 class ToolRunner(Protocol):
     """The dispatcher, as the session process sees it."""
 
@@ -75,9 +88,20 @@ class ToolRunner(Protocol):
     ) -> tuple[ToolDefinition, ...]:
         """The tools the model may see in this turn, in a stable order."""
 
-    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Authorize, run, redact, bound, spill.
+    async def judge(
+        self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
+    ) -> CallRuling:
+        """Decide whether a call may run, without running anything (glossary "decision").
 
-        Never raises for what a tool does: every fault becomes a result with its receipt.
+        `call.attempt_id` names the evaluation; it is the same when the call is judged again.
+        What a given consent adds to the stored ones is durable when this returns. Never raises
+        for what a model wrote. Cancelling it leaves nothing.
+        """
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Judge once more with the facts of this moment, run, redact, bound, spill.
+
+        A call that this runner did not judge as allowed is refused. Never raises for what a tool
+        does: every fault becomes a result with its receipt.
         Cancelling it kills the whole process tree before it returns `CancelledError`.
         """

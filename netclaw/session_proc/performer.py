@@ -29,6 +29,7 @@ from netclaw.core.session.effects import (
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import HostFault
+from netclaw.session_proc.judging import CallJudge
 from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.no_part import NoPart
 from netclaw.session_proc.outbound import Outbound
@@ -49,6 +50,7 @@ class Performer:
         driver: TurnDriver,
         sidecars: Sidecars,
         launcher: ToolLauncher,
+        judge: CallJudge,
         rechecks: Rechecks,
         no_part: NoPart,
         timers: RuleTimers,
@@ -60,6 +62,7 @@ class Performer:
         self._driver = driver
         self._sidecars = sidecars
         self._launcher = launcher
+        self._judge = judge
         self._rechecks = rechecks
         self._no_part = no_part
         self._timers = timers
@@ -81,7 +84,7 @@ class Performer:
             case CallModel():
                 self._call_model(effect, state, runtime)
             case RunTool() | RecheckCall() | CancelTool():
-                self._of_tools(effect)
+                self._of_tools(effect, state)
             case CallNotes() | CallTitle() | DistilMemory() | QueueCheckpoint() | CancelSidecar():
                 self._sidecars.perform(effect)
             case CancelModel() | CancelTimer():
@@ -106,12 +109,12 @@ class Performer:
             case CancelTimer():
                 self._timers.cancel(effect.timer)
 
-    def _of_tools(self, effect: RunTool | RecheckCall | CancelTool) -> None:
+    def _of_tools(self, effect: RunTool | RecheckCall | CancelTool, state: SessionState) -> None:
         match effect:
             case RunTool():
                 self._launcher.launch(effect)
             case RecheckCall():
-                self._rechecks.judge(effect)
+                self._rechecks.judge(effect, state)
             case CancelTool():
                 self._launcher.cancel(effect.token)
 
@@ -120,4 +123,5 @@ class Performer:
         if turn is None:
             raise HostFault("a model call was begun outside a turn")
         make = partial(self._requests.make, turn, state, runtime)
-        self._driver.start(effect.token, effect.turn_id, effect.round, make)
+        judge = partial(self._judge.proposed, turn, state)
+        self._driver.start(effect.token, effect.turn_id, effect.round, make, judge)

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from netclaw.core.session.commands import FinishRecheck, SessionCommand
 from netclaw.core.session.effects import RecheckCall
-from netclaw.core.session.rulings import ALLOWED, CallRuling, Outcome
-
-NO_AUTHORIZER = CallRuling(
-    outcome=Outcome.DENIED,
-    text="Denied: consent was given, but nothing here can judge the call again. It was not run.",
-)
+from netclaw.core.session.evolve_consent import find_call
+from netclaw.core.session.state import SessionState
+from netclaw.ports.tool import GivenConsent
+from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.judging import CallJudge
 
 
 class Rechecks:
-    """Answers every `RecheckCall` with one `FinishRecheck`.
+    """Answers every `RecheckCall` with one `FinishRecheck`, unless its turn is over by then."""
 
-    This process has no authorizer: it lets calls through as they are proposed, so it asks for
-    consent to none. A call that carries one all the same was ruled on by a program that had an
-    authorizer, and is denied.
-    """
-
-    def __init__(self, post: Callable[[SessionCommand], None]) -> None:
+    def __init__(
+        self, judge: CallJudge, *, post: Callable[[SessionCommand], None], ending: Ending
+    ) -> None:
+        self._judge = judge
         self._post = post
+        self._ending = ending
 
-    def judge(self, effect: RecheckCall) -> None:
-        """Judge one call."""
-        ruling = ALLOWED if effect.option is None else NO_AUTHORIZER
+    def judge(self, effect: RecheckCall, state: SessionState) -> None:
+        """Judge one call; what a person chose for it counts with what they were shown."""
+        self._ending.watch(
+            asyncio.create_task(self._run(effect, state), name=f"judging of {effect.call.call_id}")
+        )
+
+    async def _run(self, effect: RecheckCall, state: SessionState) -> None:
+        turn = state.turn
+        if turn is None or turn.turn_id != effect.turn_id:
+            return
+        found = find_call(state, effect.call.call_id)
+        asked = found.consent.request if found is not None and found.consent is not None else None
+        given = (
+            GivenConsent(option=effect.option, request=asked)
+            if effect.option is not None and asked is not None
+            else None
+        )
+        ruling = await self._judge.again(turn, state, effect.call, given)
         self._post(FinishRecheck(call_id=effect.call.call_id, ruling=ruling))

@@ -29,9 +29,12 @@ from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.memory import MemoryPort
 from netclaw.ports.tool import ToolRunner
 from netclaw.session_proc.actor import Actor
+from netclaw.session_proc.asks import Asks
+from netclaw.session_proc.consent_link import ConsentLink
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import FrameSink
 from netclaw.session_proc.ids import new_id
+from netclaw.session_proc.judging import CallJudge
 from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
 from netclaw.session_proc.model_requests import ModelRequests
@@ -71,12 +74,14 @@ class Session:
         actor: Actor,
         driver: TurnDriver,
         trees: AnnouncedTrees,
+        asks: Asks,
         timers: RuleTimers,
         clients: ModelClients,
     ) -> None:
         self._actor = actor
         self._driver = driver
         self._trees = trees
+        self._asks = asks
         self._timers = timers
         self._clients = clients
 
@@ -95,6 +100,8 @@ class Session:
                 self._actor.failed(frame.append_failed)
             case "tool_tree_ack":
                 self._trees.acknowledge(frame.tool_tree_ack.call_id)
+            case "answer":
+                self._asks.answered(frame.answer)
             case "interest":
                 self._change_interest(OutputFilter(frame.interest.filter))
             case "command":
@@ -172,6 +179,7 @@ async def build_session(
     )
     timers = RuleTimers(actor.post)
     trees = AnnouncedTrees(sink)
+    asks = Asks(sink)
     clients = ModelClients(settings, welcome.credentials)
     driver = TurnDriver(
         clients=clients.usable,
@@ -191,9 +199,11 @@ async def build_session(
         storage=storage,
         settings=settings,
         trees=trees,
+        consents=ConsentLink(asks),
         redact=redact,
         look=lambda: (actor.state, actor.runtime),
     )
+    judge = CallJudge(tools, contexts)
     launcher = ToolLauncher(
         tools,
         timeouts=settings.timeouts,
@@ -222,7 +232,8 @@ async def build_session(
                 post=actor.post,
             ),
             launcher=launcher,
-            rechecks=Rechecks(actor.post),
+            judge=judge,
+            rechecks=Rechecks(judge, post=actor.post, ending=ending),
             no_part=NoPart(actor.post, lambda level, text: _log_line(log, lines, level, text)),
             timers=timers,
             outbound=outbound,
@@ -230,7 +241,9 @@ async def build_session(
             log=lambda level, text: _log_line(log, lines, level, text),
         )
     )
-    return Session(actor=actor, driver=driver, trees=trees, timers=timers, clients=clients)
+    return Session(
+        actor=actor, driver=driver, trees=trees, asks=asks, timers=timers, clients=clients
+    )
 
 
 def _decide(

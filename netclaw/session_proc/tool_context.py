@@ -6,10 +6,15 @@ from collections.abc import Callable
 
 from netclaw.core.ids import SessionId
 from netclaw.core.session.effects import RunTool
-from netclaw.core.session.state import Runtime, SessionState
+from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
+from netclaw.ports.consents import ConsentSource
 from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
 from netclaw.session_proc.frames import HostFault
+
+
+def _ignore() -> None:
+    """Judging shows no sign of life: it has a time limit of its own."""
 
 
 class ToolContexts:
@@ -22,6 +27,7 @@ class ToolContexts:
         storage: SessionStorage,
         settings: SessionSettings,
         trees: ToolTrees,
+        consents: ConsentSource,
         redact: Callable[[str], str],
         look: Callable[[], tuple[SessionState, Runtime]],
     ) -> None:
@@ -29,18 +35,25 @@ class ToolContexts:
         self._storage = storage
         self._settings = settings
         self._trees = trees
+        self._consents = consents
         self._redact = redact
         self._look = look
 
     def make(self, effect: RunTool, on_item: Callable[[], None]) -> ToolContext:
-        """The context of one call; authority and attendance are the turn's."""
+        """The context of one launched call."""
         state, _runtime = self._look()
         turn = state.turn
-        if turn is None:
-            raise HostFault("a tool call was launched outside a turn")
+        if turn is None or turn.turn_id != effect.turn_id:
+            raise HostFault("a tool call was launched outside its turn")
+        return self.of(turn, state, on_item)
+
+    def of(
+        self, turn: OpenTurn, state: SessionState, on_item: Callable[[], None] = _ignore
+    ) -> ToolContext:
+        """The context of a call of this turn; authority and attendance are the turn's."""
         return ToolContext(
             session_id=self._session_id,
-            turn_id=effect.turn_id,
+            turn_id=turn.turn_id,
             authority=turn.authority,
             is_attended=any(item.admitted.attended for item in state.in_turn),
             storage=self._storage,
@@ -48,6 +61,7 @@ class ToolContexts:
             working_directory=state.working_directory,
             trees=self._trees,
             facts=self.facts,
+            consents=self._consents,
             redact=self._redact,
             on_item=on_item,
             silence_s=self._settings.timeouts.tool_execution_s,

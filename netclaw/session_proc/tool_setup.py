@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from netclaw.ports.tool import ToolRunner
+from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.runner import SandboxRunner
+from netclaw.sandbox.shell_parser import ShfmtParser
+from netclaw.tools.authorization.parsed_sources import ParsedSources
+from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.factory import make_tool_runner
 from netclaw.tools.git_inspection import GitInspection
 from netclaw.wire.sandbox_facts import decode_facts
@@ -13,7 +17,12 @@ from netclaw.wire.v1.session_host_pb2 import Welcome
 def make_tools(welcome: Welcome) -> ToolRunner:
     """The dispatcher of this process, over the sandbox that was proved on this machine."""
     facts = decode_facts(welcome.sandbox)
-    return make_tool_runner(facts, SandboxRunner(facts))
+    return make_tool_runner(facts, SandboxRunner(facts), host_sources())
+
+
+def host_sources() -> FactSources:
+    """Where the facts of this host come from."""
+    return FactSources(parser=ParsedSources(ShfmtParser()), paths=HostPaths())
 
 
 def make_git_inspection(welcome: Welcome) -> GitInspection:

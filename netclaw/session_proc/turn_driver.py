@@ -16,7 +16,13 @@ from netclaw.core.context.token_estimate import RequestSize, measure
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import DispatchToken, TurnId
 from netclaw.core.session import sentences
-from netclaw.core.session.commands import FailRound, FinishReason, FinishRound, SessionCommand
+from netclaw.core.session.commands import (
+    FailRound,
+    FinishReason,
+    FinishRound,
+    ProposedCall,
+    SessionCommand,
+)
 from netclaw.core.session.outputs import Output, OutputFilter, RetryOutput
 from netclaw.core.session.outputs import TextDelta as TextDeltaOutput
 from netclaw.core.settings import SessionTuning, TurnTimeouts
@@ -37,6 +43,9 @@ _CUT = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 RequestMaker = Callable[[], Awaitable[ModelRequest]]
 
+Judge = Callable[[Sequence[ProposedCall]], Awaitable[tuple[ProposedCall, ...]]]
+"""Gives each call of a response its ruling."""
+
 Poster = Callable[[SessionCommand, Callable[[], TextDeltaOutput | None] | None], None]
 """Posts a command, with the streamed text that goes out beside its record."""
 
@@ -48,9 +57,11 @@ class _Call:
     token: DispatchToken
     turn_id: TurnId
     gate: DeltaGate
+    judge: Judge
     has_tools: bool = False
     size: RequestSize = field(default_factory=RequestSize)
     task: asyncio.Task[None] | None = None
+    judging: asyncio.Task[None] | None = None
     watch: CallWatch | None = None
     """The watchdogs of the attempt in flight."""
     is_streaming: bool = False
@@ -82,9 +93,18 @@ class TurnDriver:
         self._interest = OutputFilter(0)
 
     def start(
-        self, token: DispatchToken, turn_id: TurnId, round_index: int, make: RequestMaker
+        self,
+        token: DispatchToken,
+        turn_id: TurnId,
+        round_index: int,
+        make: RequestMaker,
+        judge: Judge,
     ) -> None:
-        """Begin a model call; its request is made inside the call and cancelled with it."""
+        """Begin a model call; its request is made inside the call and cancelled with it.
+
+        So is the judging of the calls that come of it: the rules see a response when all of its
+        calls are judged.
+        """
         gate = DeltaGate(
             turn_id=turn_id,
             round_index=round_index,
@@ -93,7 +113,7 @@ class TurnDriver:
             emit=self._emit,
             ask=lambda: self._ask_release(token),
         )
-        call = _Call(token=token, turn_id=turn_id, gate=gate)
+        call = _Call(token=token, turn_id=turn_id, gate=gate, judge=judge)
         # A call that was answered stays until the next one: its deltas may still be released.
         self._calls = {token: call} | {
             other.token: other for other in self._calls.values() if not other.is_reported
@@ -108,8 +128,9 @@ class TurnDriver:
         if call is not None:
             call.is_reported = True
             self._leave(call)
-            if call.task is not None:
-                call.task.cancel()
+            for task in (call.task, call.judging):
+                if task is not None:
+                    task.cancel()
 
     def release(self, token: DispatchToken) -> None:
         """The OutputStarted of this call is committed: its deltas may leave."""
@@ -214,12 +235,26 @@ class TurnDriver:
             call.gate.close()
         else:
             call.gate.end()
+        if not finished.calls:
+            self._finish(call, finished, ())
+            return
+        # Beside the stream: what comes of the connection after the answer is no matter of it.
+        call.judging = self._ending.watch(
+            asyncio.create_task(self._judge(call, finished), name=f"judging of {call.token}")
+        )
+
+    async def _judge(self, call: _Call, finished: port.Finished) -> None:
+        self._finish(call, finished, await call.judge(finished.calls))
+
+    def _finish(
+        self, call: _Call, finished: port.Finished, calls: tuple[ProposedCall, ...]
+    ) -> None:
         self._post(
             FinishRound(
                 token=call.token,
                 text=finished.text,
                 thinking=finished.thinking,
-                calls=finished.calls,
+                calls=calls,
                 finish=finished.finish,
                 usage=finished.usage,
                 model=finished.model,

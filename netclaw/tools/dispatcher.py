@@ -1,4 +1,4 @@
-"""Runs one tool call from its raw arguments to its bounded result and receipt.
+"""Judges tool calls, and runs one from its raw arguments to its bounded result and receipt.
 
 Every way a call can go ends here as a category: nothing a tool does is raised to the session,
 except its cancellation (decision 43).
@@ -11,8 +11,11 @@ import logging
 import os
 import time
 import traceback
+from dataclasses import replace
 
 from netclaw.core.authority import Authority
+from netclaw.core.session.rulings import CallRuling
+from netclaw.core.session.rulings import Outcome as RulingOutcome
 from netclaw.core.settings import ToolSettings
 from netclaw.core.tool_call import (
     OutcomeCategory,
@@ -22,13 +25,16 @@ from netclaw.core.tool_call import (
     ToolResult,
 )
 from netclaw.ports.shell_runner import SandboxFacts
-from netclaw.ports.tool import ToolContext
-from netclaw.tools import authorize
+from netclaw.ports.tool import GivenConsent, ToolContext
+from netclaw.tools.authorization import authorizer, presenting
+from netclaw.tools.authorization.authorizer import Authorizer, Question
+from netclaw.tools.authorization.judgements import Judgement, Judgements
+from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.registry import Registry
 from netclaw.tools.result_bounds import Bounded, bound
 from netclaw.tools.schema import parse
-from netclaw.tools.tool import Outcome, Scope, Tool
+from netclaw.tools.tool import Outcome, Scope
 
 log = logging.getLogger(__name__)
 
@@ -39,15 +45,51 @@ INLINE_WORK_CHARS = 20_000
 class Dispatcher:
     """The `ToolRunner` of a session process."""
 
-    def __init__(self, registry: Registry, facts: SandboxFacts) -> None:
+    def __init__(self, registry: Registry, facts: SandboxFacts, sources: FactSources) -> None:
         self._registry = registry
-        self._facts = facts
+        self._authorizer = Authorizer(facts, sources)
+        self._judgements = Judgements()
 
     def definitions(
         self, authority: Authority, settings: ToolSettings
     ) -> tuple[ToolDefinition, ...]:
         """See `ToolRunner`."""
         return self._registry.visible(authority, settings)
+
+    async def judge(
+        self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
+    ) -> CallRuling:
+        """See `ToolRunner`."""
+        self._judgements.drop(context.turn_id, call.attempt_id)
+        try:
+            return await self._judge(call, context, given)
+        except ToolFault as fault:
+            return presenting.refused(call.attempt_id, fault)
+        except Exception as fault:  # noqa: BLE001 - what cannot be judged does not run
+            log.warning("a call of %r could not be judged: %s", call.name[:60], _where(fault))
+            return presenting.failed(call.attempt_id)
+
+    async def _judge(
+        self, call: ToolCall, context: ToolContext, given: GivenConsent | None
+    ) -> CallRuling:
+        question = self._question(call, context)
+        found = await self._authorizer.evaluate(question)
+        ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
+        keys, note = authorizer.NO_KEYS, ""
+        if given is not None:
+            note = authorizer.note_of(given.option)
+            is_asked = found.decision.outcome is RulingOutcome.REQUIRES_CONSENT
+            if is_asked and presenting.is_as_asked(given.request, ruling):
+                keys, note = await authorizer.grant(found, given.option, context)
+                found = await self._authorizer.evaluate(question, keys)
+                ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
+                if found.decision.outcome is RulingOutcome.REQUIRES_CONSENT:
+                    ruling = presenting.withdrawn(call.attempt_id)
+        presenting.note(found.decision, call.name, stage="judged")
+        if found.is_allowed:
+            judgement = Judgement(request=found.request, keys=keys, note=note)
+            self._judgements.keep(context.turn_id, judgement)
+        return ruling
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """See `ToolRunner`."""
@@ -59,7 +101,7 @@ class Dispatcher:
             outcome = Outcome(text=fault.sentence, category=fault.category)
             remediation = fault.remediation
         except Exception as fault:  # noqa: BLE001 - any fault of a tool is a result, see above
-            log.warning("tool %s failed: %s", call.name, _where(fault))
+            log.warning("tool %r failed: %s", call.name[:60], _where(fault))
             outcome = _unexpected(fault)
         bounded = await _bounded(outcome, call, context)
         context.on_item()
@@ -78,20 +120,35 @@ class Dispatcher:
         )
 
     async def _attempt(self, call: ToolCall, context: ToolContext) -> Outcome:
-        tool = self._known(call, context)
-        authorize.require(tool, context.authority, context.settings, self._facts)
+        judgement = self._judgements.take(context.turn_id, call.attempt_id)
+        if judgement is None:
+            log.warning("a call of %r was to start that nobody judged", call.name[:60])
+            raise ToolFault.denied(presenting.NOT_JUDGED)
+        question = self._question(call, context)
+        clearance = await self._authorizer.clear(judgement.request, question, judgement.keys)
+        scope = Scope(call_id=call.call_id, context=context, clearance=clearance)
+        outcome = await question.tool.run(question.arguments, scope)
+        if not judgement.note:
+            return outcome
+        notes = (outcome.note, judgement.note)
+        return replace(outcome, note="\n".join(filter(None, notes)))
+
+    def _question(self, call: ToolCall, context: ToolContext) -> Question:
+        """What is to be judged. Raises `ToolFault` for a call that names nothing that exists."""
+        visible = self._registry.visible(context.authority, context.settings)
+        names = tuple(definition.name for definition in visible)
+        tool = self._registry.find(call.name)
+        if tool is None or call.name not in names:
+            raise ToolFault.invalid(f"There is no such tool. Available are: {', '.join(names)}.")
         if call.argument_fault is not None:
             raise ToolFault.invalid(f"{call.argument_fault} The tool was not run.")
-        arguments = parse(tool.fields, call.arguments)
-        return await tool.run(arguments, Scope(call_id=call.call_id, context=context))
-
-    def _known(self, call: ToolCall, context: ToolContext) -> Tool:
-        tool = self._registry.find(call.name)
-        if tool is None:
-            visible = self.definitions(context.authority, context.settings)
-            names = ", ".join(definition.name for definition in visible)
-            raise ToolFault.invalid(f"There is no such tool. Available are: {names}.")
-        return tool
+        return Question(
+            tool=tool,
+            arguments=parse(tool.fields, call.arguments),
+            call=call,
+            context=context,
+            native=names,
+        )
 
 
 def _where(fault: Exception) -> str:

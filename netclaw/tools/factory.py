@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from netclaw.ports.shell_runner import SandboxFacts, ShellRunner
 from netclaw.ports.tool import ToolRunner
+from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.file_edit import FileEdit
 from netclaw.tools.file_list import FileList
@@ -18,9 +19,9 @@ from netclaw.tools.tool import Tool
 from netclaw.tools.tool_output_read import ToolOutputRead
 
 
-def make_tool_runner(facts: SandboxFacts, shell: ShellRunner) -> ToolRunner:
-    """All core tools. `shell` runs commands as `facts` say; the session process brings it,
-    because tools reach the sandbox through its port only.
+def make_tool_runner(facts: SandboxFacts, shell: ShellRunner, sources: FactSources) -> ToolRunner:
+    """All core tools. `shell` runs commands as `facts` say, and `sources` look at the host; the
+    session process brings both, because tools reach the sandbox through ports only.
     """
     tools: list[Tool] = [
         SetWorkingDirectory(),
@@ -33,4 +34,4 @@ def make_tool_runner(facts: SandboxFacts, shell: ShellRunner) -> ToolRunner:
         ShellExecute(shell),
         SessionStatus(),
     ]
-    return Dispatcher(Registry(tools, facts), facts)
+    return Dispatcher(Registry(tools, facts), facts, sources)

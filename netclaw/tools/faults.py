@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from netclaw.core.authz.reasons import RemediationCode
 from netclaw.core.tool_call import OutcomeCategory
 
-
-class Remediation(StrEnum):
-    """Closed codes of bounded advice (glossary "remediation code"); the presenter words them."""
-
-    SET_WORKING_DIRECTORY = "SetWorkingDirectory"
-    USE_MANAGED_TEMPORARY_DIRECTORY = "UseManagedTemporaryDirectory"
-    PROVIDE_UNIQUE_OLD_STRING = "ProvideUniqueOldString"
-    USE_NATIVE_TOOL = "UseNativeTool"
-    SHORTEN_SHELL_COMMAND = "ShortenShellCommand"
+Remediation = RemediationCode
+"""Closed codes of bounded advice (glossary "remediation code"); the presenter words them."""
 
 
 class ToolFault(Exception):

@@ -8,7 +8,7 @@ from netclaw.core.authority import Authority
 from netclaw.core.settings import ToolSettings
 from netclaw.core.tool_call import ToolDefinition
 from netclaw.ports.shell_runner import SandboxFacts
-from netclaw.tools.authorize import refusal
+from netclaw.tools.authorization.visibility import is_visible
 from netclaw.tools.schema import schema_text
 from netclaw.tools.tool import Tool
 
@@ -35,5 +35,5 @@ class Registry:
         return tuple(
             self._definitions[tool.name]
             for tool in self._tools.values()
-            if not refusal(tool, authority, settings, self._facts)
+            if is_visible(tool, authority.requester.audience, settings, self._facts)
         )

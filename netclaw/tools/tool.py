@@ -9,6 +9,7 @@ from netclaw.core.authority import Audience
 from netclaw.core.ids import CallId
 from netclaw.core.tool_call import FileActivity, OutcomeCategory
 from netclaw.ports.tool import ToolContext
+from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.schema import Arguments, Field
 
 EVERYONE = frozenset(Audience)
@@ -37,6 +38,8 @@ class Scope:
 
     call_id: CallId
     context: ToolContext
+    clearance: Clearance
+    """The decision that lets this call run, and the policy it was judged by."""
 
 
 class Tool(Protocol):

@@ -28,7 +28,7 @@ from netclaw.core.authz.text_gate import refusal_of
 from netclaw.core.authz.words import WordReader
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.tool_call import FileOperation
-from netclaw.sandbox.fact_gathering import gather
+from netclaw.tools.authorization.fact_gathering import gather
 from tests.authz.host import HOME, PROJECT
 from tests.authz.table import described
 from tests.authz.world import HOST, PARSER, SURROUNDINGS, Shell, facts_of, policy, profile

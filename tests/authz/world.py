@@ -35,8 +35,8 @@ from netclaw.core.authz.requests import (
 from netclaw.core.authz.text_gate import refusal_of
 from netclaw.core.ids import SessionId
 from netclaw.core.settings import ShellMode
-from netclaw.sandbox.fact_gathering import gather, look_up
 from netclaw.sandbox.shell_parser import ShfmtParser
+from netclaw.tools.authorization.fact_gathering import gather, look_up
 from tests.authz.host import HOME, KEY_FOLDER, PROJECT, SESSION, TMP, USER_HOME, MemoryHost
 
 AT = "2026-11-30T12:00:00+00:00"

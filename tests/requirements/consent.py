@@ -166,9 +166,4 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protocol, Streams",
         "A subscriber that comes late is shown the prompts again, and which of them are over.",
     ),
-    Requirement(
-        "consent.no-authorizer",
-        "glossary, launch re-check",
-        "A process without an authorizer launches no call by consent.",
-    ),
 )

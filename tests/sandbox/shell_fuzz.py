@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netclaw.core.authz.facts import ShellFacts, Surroundings
 from netclaw.ports.shell_runner import ShellLimits
-from netclaw.sandbox.fact_gathering import gather
+from netclaw.tools.authorization.fact_gathering import gather
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser
 from tests.sandbox.rig import Rig

@@ -63,7 +63,7 @@ async def test_the_shell_makes_files_in_a_project_as_its_operator_would(
         SandboxBackendChoice.AUTO if choice == "unconfined" else SandboxBackendChoice(choice)
     ]
     rig = tools_rig.Rig(folder=short_tmp.resolve(), settings=settings)
-    rig.runner = make_tool_runner(facts, SandboxRunner(facts))
+    rig.runner = make_tool_runner(facts, SandboxRunner(facts), tools_rig.SOURCES)
     with visible_folder() as project:
         rig.project = str(project)
         command = "touch plain; (touch behind) & wait; touch $TMPDIR/own"

@@ -17,7 +17,7 @@ from netclaw.ports.shell_runner import OutputSink, ShellOutcome, ShellRequest
 from netclaw.sandbox.runner import OnStarted, SandboxRunner
 from netclaw.tools.factory import make_tool_runner
 from tests.sandbox.rig import PROVED, marked, until, visible_folder
-from tests.tools.rig import SECRET, Rig
+from tests.tools.rig import SECRET, SOURCES, Rig
 
 FACTS = PROVED[SandboxBackendChoice.AUTO]
 pytestmark = pytest.mark.timeout(60)
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(60)
 def rig(short_tmp: Path) -> Rig:
     """A Personal session whose commands really run."""
     made = Rig(folder=short_tmp.resolve())
-    made.runner = make_tool_runner(FACTS, SandboxRunner(FACTS))
+    made.runner = make_tool_runner(FACTS, SandboxRunner(FACTS), SOURCES)
     return made
 
 
@@ -74,7 +74,7 @@ async def test_a_tree_that_would_not_end_stays_open(rig: Rig) -> None:
             outcome = await super().run(request, on_started=on_started, sink=sink)
             return replace(outcome, is_tree_gone=False)
 
-    rig.runner = make_tool_runner(FACTS, Stuck(FACTS))
+    rig.runner = make_tool_runner(FACTS, Stuck(FACTS), SOURCES)
     result = await rig.call("shell_execute", command="true")
     assert rig.trees.told == [("opened", result.call_id)]
 

@@ -17,16 +17,20 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
+from netclaw.core.errors import InvalidArgumentError, NetclawError
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.settings import SessionSettings
 from netclaw.ports.spawner import Bootstrap
 from netclaw.wire.chunks import CHANNEL_OPTIONS, ChunkJoiner, to_session_messages
+from netclaw.wire.consents import decode_new, encode_known
 from netclaw.wire.journal_codec import encode_settings
 from netclaw.wire.v1 import common_pb2 as pb
 from netclaw.wire.v1.session_host_pb2 import (
+    Answer,
     Append,
     AppendFailed,
+    Ask,
     Committed,
     Failing,
     HostCommand,
@@ -38,6 +42,7 @@ from netclaw.wire.v1.session_host_pb2 import (
     ToSession,
     Welcome,
 )
+from tests.fakes.consents import MemoryConsents
 from tests.session_proc.journal import SESSION, MemoryJournal, RefusedError, StaleError
 
 TOKEN = "one-time-token"
@@ -71,6 +76,22 @@ class Seen:
         return "".join(output.text for output in self.of_type(kind))
 
 
+async def answer_of(ask: Ask, consents: MemoryConsents) -> Answer:
+    """What the supervisor answers a question of the session."""
+    answer = Answer(number=ask.number)
+    try:
+        match ask.kind:
+            case "consents":
+                answer.payload = encode_known(await consents.read())
+            case "record_consents":
+                await consents.record(decode_new(ask.payload))
+            case _:
+                raise InvalidArgumentError(f"There is no question {ask.kind!r}.")
+    except NetclawError as error:
+        answer.error_code, answer.sentence = error.code.value, error.sentence
+    return answer
+
+
 class ScriptedHost:
     """One session's supervisor. Journal and settings outlive a process; a stream does not."""
 
@@ -97,6 +118,8 @@ class ScriptedHost:
         """Keep the answers to appends back until `release_answers`."""
         self._withheld: list[ToSession] = []
         self.acks_trees = True
+        self.consents = MemoryConsents()
+        self.answers_asks = True
         self._process: asyncio.Task[ExitCode] | None = None
         self.connected = asyncio.Event()
         """What is sent from now on follows the Welcome, which holds all that came before."""
@@ -265,6 +288,8 @@ class ScriptedHost:
                 seen.pongs.append(frame.pong.number)
             case "phase":
                 seen.phases.append(frame.phase.phase)
+            case "ask" if self.answers_asks:
+                self.send(ToSession(answer=await answer_of(frame.ask, self.consents)))
             case "failing":
                 seen.failing.append(frame.failing)
             case "tool_tree" if frame.tool_tree.opened and self.acks_trees:

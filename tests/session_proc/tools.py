@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from netclaw.core.authority import Authority
+from netclaw.core.session.rulings import ALLOWED, CallRuling
 from netclaw.core.settings import ToolSettings
 from netclaw.core.tool_call import (
     OutcomeCategory,
@@ -16,7 +18,11 @@ from netclaw.core.tool_call import (
     ToolReceipt,
     ToolResult,
 )
-from netclaw.ports.tool import ToolContext
+from netclaw.ports.tool import GivenConsent, ToolContext
+
+
+async def _allow(_call: ToolCall, _given: GivenConsent | None) -> CallRuling:
+    return ALLOWED
 
 
 class ScriptedTools:
@@ -25,6 +31,8 @@ class ScriptedTools:
     def __init__(self) -> None:
         self.started: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
+        self.judged: list[tuple[ToolCall, ToolContext, GivenConsent | None]] = []
+        self.rule: Callable[[ToolCall, GivenConsent | None], Awaitable[CallRuling]] = _allow
         self.gates: dict[str, asyncio.Event] = {}
         self.contexts: list[ToolContext] = []
         self.on_start: Callable[[ToolCall], None] = lambda _call: None
@@ -48,6 +56,13 @@ class ScriptedTools:
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("say", "wait", "drip", "tree")
         )
+
+    async def judge(
+        self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
+    ) -> CallRuling:
+        """What the test says; unless it says something, everything may run."""
+        self.judged.append((call, context, given))
+        return replace(await self.rule(call, given), attempt_id=call.attempt_id)
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Do what the arguments say."""

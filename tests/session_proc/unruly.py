@@ -7,10 +7,11 @@ import threading
 
 from netclaw.core.authority import Authority
 from netclaw.core.exit_codes import ExitCode
+from netclaw.core.session.rulings import ALLOWED, CallRuling
 from netclaw.core.settings import ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
 from netclaw.ports.spawner import Bootstrap
-from netclaw.ports.tool import ToolContext
+from netclaw.ports.tool import GivenConsent, ToolContext
 from netclaw.session_proc.main import serve
 from netclaw.session_proc.process_setup import set_up_process
 
@@ -31,6 +32,13 @@ class UnrulyTools:
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("hang", "hoard")
         )
+
+    async def judge(
+        self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
+    ) -> CallRuling:
+        """Anything may run."""
+        del call, context, given
+        return ALLOWED
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Misbehave."""

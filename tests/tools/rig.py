@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from netclaw.core.authority import (
@@ -16,9 +16,12 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
+from netclaw.core.authz.profiles import ConsentModes
 from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.session.consent_events import ConsentRequest
+from netclaw.core.session.rulings import CallRuling, Outcome
 from netclaw.core.settings import SessionStorage, ToolSettings
-from netclaw.core.tool_call import ToolCall, ToolResult
+from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
 from netclaw.ports.shell_runner import (
     Confinement,
     OutputSink,
@@ -28,10 +31,19 @@ from netclaw.ports.shell_runner import (
     ShellRequest,
 )
 from netclaw.ports.tool import SessionFacts, ToolContext, ToolRunner
+from netclaw.sandbox.path_facts import HostPaths
+from netclaw.sandbox.shell_parser import ShfmtParser
+from netclaw.tools.authorization.parsed_sources import ParsedSources
+from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.factory import make_tool_runner
+from tests.fakes.consents import MemoryConsents
 
 SECRET = "hunter2-hunter2"
 PROVED = SandboxFacts(backend=Confinement.BUBBLEWRAP, program="bwrap", why="", limits="rlimits")
+
+
+SHELL_AUTO = ConsentModes(tools={"shell_execute": "Auto"})
+SOURCES = FactSources(parser=ParsedSources(ShfmtParser()), paths=HostPaths())
 
 
 class NoShell:
@@ -43,6 +55,16 @@ class NoShell:
         """Always refused."""
         del request, on_started, sink
         return ShellOutcome(end=ShellEnd.FAILED_TO_START, exit_code=-1, duration_ms=0)
+
+
+def unruled(call: ToolCall, ruling: CallRuling) -> ToolResult | None:
+    """The result of a call that does not run by its ruling, as the session makes it."""
+    if ruling.outcome is Outcome.ALLOWED:
+        return None
+    categories = {Outcome.REQUIRES_CORRECTION: OutcomeCategory.RECOVERABLE_CORRECTION}
+    category = ruling.category or categories.get(ruling.outcome, OutcomeCategory.ACCESS_DENIED)
+    receipt = ToolReceipt(category=category, remediation=ruling.remediation)
+    return ToolResult(call_id=call.call_id, text=ruling.text, receipt=receipt)
 
 
 @dataclass(kw_only=True)
@@ -72,10 +94,14 @@ class Rig:
     settings: ToolSettings = field(default_factory=ToolSettings)
     max_inline_chars: int = 12_000
     silence_s: float = 90.0
-    runner: ToolRunner = field(default_factory=lambda: make_tool_runner(PROVED, NoShell()))
+    runner: ToolRunner = field(default_factory=lambda: make_tool_runner(PROVED, NoShell(), SOURCES))
+    consents: MemoryConsents = field(default_factory=MemoryConsents)
     trees: Trees = field(default_factory=Trees)
     redact: Callable[[str], str] = lambda text: text.replace(SECRET, "***")
     items: int = 0
+    is_attended: bool = True
+    modes: ConsentModes = SHELL_AUTO
+    """Consent modes of the audience; nobody is asked for a command unless a test wants it."""
     _calls: int = 0
 
     def __post_init__(self) -> None:
@@ -120,18 +146,28 @@ class Rig:
         provenance = Provenance(source_kind=SourceKind.CLI, authenticity=Authenticity.LOCAL_PROCESS)
         return Authority(requester=requester, provenance=provenance)
 
+    @property
+    def judged_settings(self) -> ToolSettings:
+        """The settings with the consent modes of this rig."""
+        profiles = tuple(
+            replace(profile, consent=self.modes) if profile.audience is self.audience else profile
+            for profile in self.settings.profiles
+        )
+        return replace(self.settings, profiles=profiles)
+
     def context(self) -> ToolContext:
         """The context of one call."""
         return ToolContext(
             session_id=SessionId("cli/aaaaaaaaaa"),
             turn_id=TurnId("turn"),
             authority=self.authority,
-            is_attended=True,
+            is_attended=self.is_attended,
             storage=self.storage,
-            settings=self.settings,
+            settings=self.judged_settings,
             working_directory=self.project,
             trees=self.trees,
             facts=self._facts,
+            consents=self.consents,
             redact=self.redact,
             on_item=self._count,
             silence_s=self.silence_s,
@@ -140,7 +176,7 @@ class Rig:
 
     def names(self) -> list[str]:
         """The tools the model is shown."""
-        shown = self.runner.definitions(self.authority, self.settings)
+        shown = self.runner.definitions(self.authority, self.judged_settings)
         return [definition.name for definition in shown]
 
     async def call(self, name: str, **arguments: object) -> ToolResult:
@@ -148,16 +184,36 @@ class Rig:
         return await self.call_raw(name, json.dumps(arguments))
 
     async def call_raw(self, name: str, arguments: str, *, fault: str | None = None) -> ToolResult:
-        """Calls a tool with whatever text stands for its arguments."""
+        """Calls a tool with whatever text stands for its arguments, as a session does."""
+        call, context = self.proposed(name, arguments, fault=fault), self.context()
+        ruling = await self.runner.judge(call, context)
+        result = unruled(call, ruling)
+        return result if result is not None else await self.runner.run(call, context)
+
+    def proposed(self, name: str, arguments: str, *, fault: str | None = None) -> ToolCall:
+        """A call as the session names it."""
         self._calls += 1
-        call = ToolCall(
+        return ToolCall(
             call_id=CallId(f"call{self._calls:012d}"),
             provider_call_id="p",
             name=name,
             arguments=arguments,
             argument_fault=fault,
+            attempt_id=f"auth-{self._calls}",
         )
-        return await self.runner.run(call, self.context())
+
+    def request(self, call: ToolCall, ruling: CallRuling) -> ConsentRequest:
+        """What a person is asked by this ruling."""
+        return ConsentRequest(
+            call_id=call.call_id,
+            tool=call.name,
+            display=ruling.display,
+            candidates=ruling.candidates,
+            options=ruling.options,
+            requester=self.authority.requester,
+            attempt_id=ruling.attempt_id,
+            cwd=ruling.cwd,
+        )
 
     def _count(self) -> None:
         self.items += 1

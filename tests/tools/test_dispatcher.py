@@ -21,7 +21,7 @@ from netclaw.tools.faults import Remediation, ToolFault
 from netclaw.tools.registry import Registry
 from netclaw.tools.schema import Arguments, Field
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
-from tests.tools.rig import PROVED, SECRET, NoShell, Rig
+from tests.tools.rig import PROVED, SECRET, SOURCES, NoShell, Rig
 
 READING = ["file_search", "file_read", "file_list"]
 ALL = [
@@ -51,7 +51,7 @@ class Probe:
 
 def use(rig: Rig, act: Callable[[], Awaitable[Outcome]]) -> None:
     """Gives the rig this one tool."""
-    rig.runner = Dispatcher(Registry([Probe(act)], PROVED), PROVED)
+    rig.runner = Dispatcher(Registry([Probe(act)], PROVED), PROVED, SOURCES)
 
 
 @pytest.mark.requirement("tools.audiences")
@@ -68,7 +68,7 @@ def test_the_shell_is_shown_only_where_it_can_run(rig: Rig) -> None:
     rig.settings = ToolSettings(shell_mode=ShellMode.OFF)
     assert "shell_execute" not in rig.names()
     rig.settings = ToolSettings()
-    rig.runner = make_tool_runner(replace(PROVED, backend=None), NoShell())
+    rig.runner = make_tool_runner(replace(PROVED, backend=None), NoShell(), SOURCES)
     assert "shell_execute" not in rig.names()
     rig.settings = ToolSettings(shell_mode=ShellMode.HOST_ALLOWED)
     assert "shell_execute" in rig.names()
@@ -77,24 +77,25 @@ def test_the_shell_is_shown_only_where_it_can_run(rig: Rig) -> None:
 
 
 @pytest.mark.requirement("tools.audiences")
-async def test_what_is_not_shown_is_denied_when_called(rig: Rig) -> None:
+async def test_what_is_not_shown_looks_like_what_does_not_exist(rig: Rig) -> None:
     rig.audience = Audience.PUBLIC
+    unknown = await rig.call("rm_rf", path="x")
     for name in ("shell_execute", "file_write", "file_edit", "session_status"):
         result = await rig.call(name, path="x", content="y", command="true")
-        assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
-        assert "not available in this conversation" in result.text
+        assert result.text == unknown.text
+        assert result.receipt == unknown.receipt
     assert not (rig.workspace / "x").exists()
 
 
 @pytest.mark.requirement("tools.audiences")
-async def test_a_shell_without_a_sandbox_is_denied_in_words(rig: Rig) -> None:
-    rig.runner = make_tool_runner(replace(PROVED, backend=None), NoShell())
+async def test_a_shell_that_cannot_run_does_not_exist_for_the_model(rig: Rig) -> None:
+    rig.runner = make_tool_runner(replace(PROVED, backend=None), NoShell(), SOURCES)
     result = await rig.call("shell_execute", command="true")
-    assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
-    assert "no sandbox works on this machine" in result.text
+    assert "There is no such tool" in result.text
+    rig.runner = make_tool_runner(PROVED, NoShell(), SOURCES)
     rig.settings = ToolSettings(shell_mode=ShellMode.OFF)
     result = await rig.call("shell_execute", command="true")
-    assert result.text == "Shell commands are switched off here."
+    assert "There is no such tool" in result.text
 
 
 @pytest.mark.requirement("tools.audiences")

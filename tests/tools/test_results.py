@@ -23,7 +23,7 @@ from netclaw.tools.schema import Arguments, Field
 from netclaw.tools.tool import EVERYONE, Outcome, Scope, Tool
 from netclaw.tools.tool_output_read import ToolOutputRead
 from netclaw.wire.v1.session_host_pb2 import Welcome
-from tests.tools.rig import PROVED, SECRET, Rig
+from tests.tools.rig import PROVED, SECRET, SOURCES, Rig
 
 
 class Says:
@@ -47,7 +47,7 @@ def saying(rig: Rig, text: str, *, note: str = "", is_complete: bool = True) -> 
     """The rig with a tool that says this."""
     outcome = Outcome(text=text, note=note, is_complete=is_complete)
     tools: list[Tool] = [Says(outcome), ToolOutputRead()]
-    rig.runner = Dispatcher(Registry(tools, PROVED), PROVED)
+    rig.runner = Dispatcher(Registry(tools, PROVED), PROVED, SOURCES)
     return rig
 
 

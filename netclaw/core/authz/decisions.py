@@ -79,4 +79,6 @@ def ruling_of(decision: Decision, redact: Callable[[str], str]) -> CallRuling:
         display=redact(decision.display),
         candidates=tuple(redact(candidate.display) for candidate in decision.uncovered),
         options=decision.options,
+        attempt_id=decision.attempt_id,
+        remediation=decision.corrections[0].value if decision.corrections else None,
     )

@@ -125,7 +125,8 @@ def unruled(
     if ruling.outcome is Outcome.ALLOWED:
         return None
     if ruling.outcome is not Outcome.REQUIRES_CONSENT:
-        return _not_run(call, _CATEGORIES[ruling.outcome], storable(ruling.text))
+        category = ruling.category or _CATEGORIES[ruling.outcome]
+        return _not_run(call, category, storable(ruling.text), remediation=ruling.remediation)
     if is_given or (is_attended(state) and ruling.options):
         return None
     return _not_run(call, OutcomeCategory.ACCESS_DENIED, sentences.CONSENT_UNATTENDED)
@@ -141,8 +142,11 @@ def refused(call: ToolCall) -> ToolResult:
     return _not_run(call, OutcomeCategory.ACCESS_DENIED, sentences.CONSENT_REFUSED)
 
 
-def _not_run(call: ToolCall, category: OutcomeCategory, text: str) -> ToolResult:
-    return ToolResult(call_id=call.call_id, text=text, receipt=ToolReceipt(category=category))
+def _not_run(
+    call: ToolCall, category: OutcomeCategory, text: str, *, remediation: str | None = None
+) -> ToolResult:
+    receipt = ToolReceipt(category=category, remediation=remediation)
+    return ToolResult(call_id=call.call_id, text=text, receipt=receipt)
 
 
 # Requests
@@ -157,6 +161,9 @@ def ask(draft: Draft, open_turn: OpenTurn, call: ToolCall, ruling: CallRuling) -
         candidates=tuple(storable(item) for item in ruling.candidates),
         options=ruling.options,
         requester=open_turn.authority.requester,
+        attempt_id=ruling.attempt_id,
+        cwd=storable(ruling.cwd),
+        adopted_speakers=open_turn.authority.adopted_context,
     )
     record_request(draft, open_turn.turn_id, request)
     draft.runtime = replace(draft.runtime, asked=(*draft.runtime.asked, call.call_id))

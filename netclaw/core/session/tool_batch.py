@@ -101,6 +101,7 @@ def _named(draft: Draft, command: FinishRound) -> tuple[ToolCall, ...]:
             name=storable(call.name),
             arguments=storable(call.arguments),
             argument_fault=call.fault,
+            attempt_id=call.ruling.attempt_id,
         )
         for call in command.calls
     )

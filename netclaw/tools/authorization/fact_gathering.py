@@ -56,6 +56,11 @@ async def shell_call(
     return replace(call, facts=facts, paths=places.paths, repositories=places.repositories)
 
 
+def with_directory(call: ShellCall, argument: str) -> ShellCall:
+    """The call with the folder as the model wrote it, which has a rule of its own."""
+    return replace(call, directory_argument=argument)
+
+
 def look_up(
     facts: ShellFacts, known: Knowledge, grants: Iterable[Grant], paths: PathFacts
 ) -> Places:

@@ -1,0 +1,99 @@
+"""Words a decision for whoever reads it: the session's rules, the model, the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from netclaw.core.authz.decisions import Decision, ruling_of
+from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
+from netclaw.core.authz.requests import AuthorizationRequest, ShellCall
+from netclaw.core.session.consent_events import ConsentRequest
+from netclaw.core.session.rulings import CallRuling, Outcome
+from netclaw.core.text import storable
+from netclaw.core.tool_call import OutcomeCategory
+from netclaw.tools.faults import ToolFault
+
+_log = logging.getLogger(__name__)
+
+WITHDRAWN = "The consent for this call was withdrawn before it started; it was not run."
+NOT_JUDGED = DENIED_TEXTS[DenyReason.INTERNAL]
+
+_INLINE_CHARS = 4000
+"""A longer text is redacted in a thread: the session's loop must not wait (decision 86)."""
+
+
+async def ruling_for(
+    request: AuthorizationRequest, decision: Decision, redact: Callable[[str], str]
+) -> CallRuling:
+    """The decision as the session's rules take it, secrets removed from what is shown."""
+    if len(decision.display) <= _INLINE_CHARS:
+        made = ruling_of(decision, redact)
+    else:
+        made = await asyncio.to_thread(ruling_of, decision, redact)
+    return replace(made, cwd=cwd_of(request))
+
+
+def is_as_asked(request: ConsentRequest, ruling: CallRuling) -> bool:
+    """Whether whoever approved was shown all that the ruling asks for now, and the same folder."""
+    is_same_folder = request.cwd == storable(ruling.cwd)
+    return is_same_folder and set(map(storable, ruling.candidates)) <= set(request.candidates)
+
+
+def refused(attempt_id: str, fault: ToolFault) -> CallRuling:
+    """The ruling for a call that is not even judged: the category stays the fault's."""
+    return CallRuling(
+        outcome=Outcome.DENIED,
+        text=fault.sentence,
+        attempt_id=attempt_id,
+        category=fault.category,
+        remediation=fault.remediation,
+    )
+
+
+def failed(attempt_id: str) -> CallRuling:
+    """The ruling where judging itself went wrong (`internal_policy_failure`)."""
+    return CallRuling(outcome=Outcome.DENIED, text=NOT_JUDGED, attempt_id=attempt_id)
+
+
+def withdrawn(attempt_id: str) -> CallRuling:
+    """The ruling where a consent was given and is gone already."""
+    return CallRuling(outcome=Outcome.DENIED, text=WITHDRAWN, attempt_id=attempt_id)
+
+
+def refusal_of(decision: Decision) -> ToolFault:
+    """What the model reads of a call that was to start and may not."""
+    match decision.outcome:
+        case Outcome.REQUIRES_CORRECTION:
+            return ToolFault(
+                OutcomeCategory.RECOVERABLE_CORRECTION,
+                decision.text,
+                remediation=decision.corrections[0],
+            )
+        case Outcome.REQUIRES_CONSENT:
+            return ToolFault.denied(WITHDRAWN)
+        case _:
+            return ToolFault.denied(decision.text)
+
+
+def note(decision: Decision, tool: str, *, stage: str) -> None:
+    """One line in the log; a command or a path is never part of it."""
+    level = {Outcome.ALLOWED: logging.DEBUG, Outcome.DENIED: logging.WARNING}.get(
+        decision.outcome, logging.INFO
+    )
+    _log.log(
+        level,
+        "%s: %s %s reason=%s attempt=%s",
+        stage,
+        tool,
+        decision.outcome.value,
+        decision.code,
+        decision.attempt_id,
+    )
+
+
+def cwd_of(request: AuthorizationRequest) -> str:
+    """Where a shell command would run; empty for other tools."""
+    return request.call.surroundings.cwd if isinstance(request.call, ShellCall) else ""
