@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
@@ -19,6 +22,7 @@ from netclaw.config.schema.models import (
     Provider,
 )
 from netclaw.config.schema.root import Config
+from netclaw.config.tool_servers import server_advice, server_credentials, servers_of
 from netclaw.config.tree import dotted
 from netclaw.core.authority import Audience
 from netclaw.core.errors import InvalidArgumentError
@@ -56,9 +60,18 @@ PINGS_PER_LIVENESS = 3
 NOT_CONFIGURED = "No model is configured. Configure one with `netclaw init`."
 
 
-def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig:
-    """The loaded configuration. Raises `InvalidArgumentError` where parts contradict each other."""
-    credentials = {
+def build(
+    home: Home,
+    config: Config,
+    warnings: tuple[str, ...],
+    *,
+    refused_servers: Mapping[str, str] = MappingProxyType({}),
+) -> LoadedConfig:
+    """The loaded configuration. Raises `InvalidArgumentError` where parts contradict each other.
+
+    `refused_servers` are entries of McpServers that were left out, each with what is wrong.
+    """
+    credentials = dict(server_credentials(config)) | {
         name: Credential(secret=provider.api_key.get_secret_value())
         for name, provider in config.providers.items()
         if provider.api_key is not None
@@ -67,7 +80,7 @@ def build(home: Home, config: Config, warnings: tuple[str, ...]) -> LoadedConfig
         _check_provider(name, provider)
     models = _Models(config)
     main = models.for_role("Main")
-    tools = _tools(home, config)
+    tools = replace(_tools(home, config), servers=servers_of(config, refused_servers))
     return LoadedConfig(
         home=home,
         model=config,
@@ -290,4 +303,4 @@ def _advice(config: Config, tools: ToolSettings) -> list[str]:
         advice.append(
             "Session.MaxToolIterationsPerTurn is accepted and not enforced; the loop guard decides."
         )
-    return advice
+    return [*advice, *server_advice(tools.servers)]

@@ -17,6 +17,7 @@ from netclaw.config.orphans import drop_orphans, orphan_warning
 from netclaw.config.problems import WAY_OUT, as_error, find_problems
 from netclaw.config.schema.root import Config
 from netclaw.config.secret_store import open_secrets, read_credentials, read_secrets
+from netclaw.config.tool_servers import drop_unusable
 from netclaw.config.tree import (
     JsonObject,
     KeyPath,
@@ -54,7 +55,9 @@ def load_config(home: Home | None = None, environ: Mapping[str, str] | None = No
     home = home or find_home(environ)
     stamp = stamp_of(home)
     layers = read_layers(home, environ)
-    return replace(build(home, validate(layers), layers.warnings), stamp=stamp)
+    document, refused = drop_unusable(layers.document, layers.origins)
+    config = validate(replace(layers, document=document))
+    return replace(build(home, config, layers.warnings, refused_servers=refused), stamp=stamp)
 
 
 def validate(layers: Layers) -> Config:

@@ -14,6 +14,7 @@ from netclaw.core.authority import Audience
 from netclaw.core.authz.deny_rules import DenyRule
 from netclaw.core.authz.path_access import Root
 from netclaw.core.authz.profiles import DEFAULT_PROFILES, AudienceProfile
+from netclaw.core.tool_servers import ToolServerSettings
 
 DEFAULT_UMASK = 0o022
 """Taken where nobody knows the operator's."""
@@ -121,6 +122,8 @@ class ToolSettings:
     deny_rules: tuple[DenyRule, ...] = ()
     """The operator's, beside those that ship: Tools.HardDenyPatterns and
     `config/hard-deny-overrides.json`."""
+    servers: tuple[ToolServerSettings, ...] = ()
+    """McpServers: programs that offer tools."""
     deny_rules_fault: str = ""
     """Why the operator's deny rules cannot be read. Not empty: `shell_mode` is Off, for a rule
     that was written to forbid something must not be missing while commands run."""

@@ -10,6 +10,8 @@ import os
 import signal
 from dataclasses import dataclass
 
+from netclaw.linux.start_time import start_ticks
+
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 
@@ -30,15 +32,6 @@ def read_text(path: str) -> str:
 def _stat_fields(pid: int) -> list[str]:
     """Fields of `/proc/<pid>/stat` from the state on (the name before may hold anything)."""
     return read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-
-
-def start_ticks(pid: int) -> int:
-    """Start of a process in clock ticks since boot, 0 if it is gone.
-
-    Together with the pid it names the process for ever.
-    """
-    fields = _stat_fields(pid)
-    return int(fields[19]) if len(fields) > 19 else 0
 
 
 def parent_of(pid: int) -> int:
