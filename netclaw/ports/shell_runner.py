@@ -43,8 +43,12 @@ class SandboxProfile:
     home: str
     """The netclaw home, hidden whole; only the paths below are bound back."""
     writable: tuple[str, ...]
+    named: tuple[str, ...] = ()
+    """Writable because the command names them; left out in another home and among credentials."""
     readable: tuple[str, ...] = ()
     """Bound read-only inside a hidden place."""
+    shown: tuple[str, ...] = ()
+    """Files bound read-only because the command names them; left out like `named`."""
     masked: tuple[str, ...] = ()
     """Protected files and folders, hidden last, whatever was bound before."""
     tmp: str = ""

@@ -45,5 +45,14 @@ def homes_in(folder: str) -> Iterator[str]:
         return  # a folder that is gone or closed to us shows nothing to a command either
 
 
+def home_around(path: str) -> str | None:
+    """The innermost home that a path lies in; None for most paths. Costs a look at each folder."""
+    while path != "/":
+        path = os.path.dirname(path)
+        if _is_home(path):
+            return path
+    return None
+
+
 def _is_home(folder: str) -> bool:
     return any(os.access(f"{folder}/{sign}", os.F_OK) for sign in _SIGNS)

@@ -68,11 +68,12 @@ def plan_rules(
     )
     protected = (home, *protected_paths(home), *profile.masked, *private.default_homes)
     readable: list[Place] = [(path, None) for path in READ_FOLDERS]
-    for path in profile.readable:
+    for path in (*profile.readable, *private.of_named(profile.shown, home)):
         with suppress(OSError):  # neither there nor a link: left out
             readable.append((path, identity_of(path)))
     writable: list[Place] = []
-    for path in filter(None, (*profile.writable, profile.tmp)):
+    named = private.of_named(profile.named, home)
+    for path in filter(None, (*profile.writable, *named, profile.tmp)):
         identity = _identity(path)
         if is_below_any(path, profile.masked):
             message = f"The folder {path} lies in a protected place."

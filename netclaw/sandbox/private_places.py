@@ -32,6 +32,15 @@ class PrivatePlaces:
         """The default homes too."""
         return (*self.default_homes, *self.folders)
 
+    def of_named(self, paths: Iterable[str], home: str) -> tuple[str, ...]:
+        """Those of some named paths that may be bound: not private, and in no home but `home`."""
+        private = (*self.every_folder, *self.files)
+        return tuple(
+            path
+            for path in paths
+            if not is_below_any(path, private) and homes.home_around(path) in {None, home}
+        )
+
 
 def find_private_places(
     profile: SandboxProfile, *, daemons: Iterable[str], is_seen: Callable[[str], bool]
@@ -50,6 +59,7 @@ def find_private_places(
         if is_below_any(path, default):
             message = f"The folder {path} lies in a netclaw home."
             raise ViewError(message)
+    roots += profile.named
     around = [os.path.dirname(path) for path in (home, *roots)]
     found = [*daemons]
     for folder in dict.fromkeys((*filter(is_seen, (*around, *users)), *roots)):

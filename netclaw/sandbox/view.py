@@ -145,8 +145,7 @@ def _identity(path: str) -> Identity:
     try:
         found = identity_of(path)
     except NotADirectoryError:
-        real = os.path.realpath(path)
-        message = f"The folder {path} is not what it was judged to be: it leads to {real}."
+        message = f"The folder {path} is not what it was judged to be."
         raise ViewError(message) from None
     except OSError:
         found = None
@@ -156,30 +155,44 @@ def _identity(path: str) -> Identity:
     return found
 
 
-def _roots(
-    profile: SandboxProfile, user_home: str, default_homes: tuple[str, ...]
-) -> Iterator[Step]:
-    protected = (os.path.realpath(profile.home), *profile.masked, *default_homes)
-    for path in profile.readable:
+def _roots(profile: SandboxProfile, user_home: str, private: PrivatePlaces) -> Iterator[Step]:
+    home = os.path.realpath(profile.home)
+    protected = (home, *profile.masked, *private.default_homes)
+    for path in (*profile.readable, *private.of_named(profile.shown, home)):
         with suppress(OSError):  # neither there nor a link: left out
             yield Step(mount=Mount.READ_IF_THERE, path=path, identity=identity_of(path))
-    for path in filter(None, (*profile.writable, profile.tmp)):
+    named = private.of_named(profile.named, home)
+    for path in filter(None, (*profile.writable, *named, profile.tmp)):
         identity = _identity(path)
         allowed = may_be_writable(path, user_home=user_home, protected=protected)
         yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=path, identity=identity)
 
 
 def _worth_binding(roots: list[Step], hidden: tuple[str, ...]) -> Iterator[Step]:
-    """Leaves out read-only roots that the read-only file system shows anyway."""
+    """Leaves out what is there anyway.
+
+    Read-only roots that the read-only file system shows, and writable ones inside another: a
+    folder that is a mount of its own can be neither removed nor renamed.
+    """
     writable = [step.path for step in roots if step.mount is Mount.WRITE]
     for step in roots:
-        if step.mount is Mount.WRITE or is_below_any(step.path, (*hidden, *writable)):
+        if step.mount is not Mount.WRITE:
+            if is_below_any(step.path, (*hidden, *writable)):
+                yield step
+        elif not any(_shows(outer, step.path, hidden) for outer in writable):
             yield step
+
+
+def _shows(outer: str, path: str, hidden: tuple[str, ...]) -> bool:
+    """Whether a bound folder holds a path with nothing hidden on the way to it."""
+    if path == outer or not is_below(path, outer):
+        return False
+    return not any(is_below(path, place) and is_below(place, outer) for place in hidden)
 
 
 def _masks(profile: SandboxProfile, bound: list[str]) -> Iterator[Step]:
     for path in profile.masked:
-        inside = [root for root in bound if is_below(root, path)]
+        inside = [root for root in bound if is_below(root, path) and root not in profile.shown]
         if inside:
             message = f"The folder {inside[0]} lies in a protected place."
             raise ViewError(message)
@@ -217,7 +230,7 @@ def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     steps = [Step(mount=Mount.TEMPORARY, path=path) for path in places.temporary]
     steps += [Step(mount=Mount.HIDE, path=path) for path in (*places.hidden, home)]
     steps += [Step(mount=Mount.READ_IF_THERE, path=path) for path in places.needed]
-    wanted = list(_roots(profile, places.user_home, private.default_homes))
+    wanted = list(_roots(profile, places.user_home, private))
     roots = list(_worth_binding(wanted, (*gone, *private.every_folder)))
     bound = [step.path for step in roots]
     steps += roots

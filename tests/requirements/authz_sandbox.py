@@ -36,6 +36,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A file that a sandbox hides is shown to a command that was judged to read it.",
     ),
     Requirement(
+        "sandbox-access.named",
+        "decision 45, ADR 0039",
+        "A folder is writable for a command that names it, and neither what lies beside it, nor"
+        " credentials and other netclaw homes however they are named.",
+    ),
+    Requirement(
         "sandbox-access.modes",
         "issue 4 item 6",
         "Where commands run unconfined, and for other tools, no sandbox access is promised.",
