@@ -23,6 +23,7 @@ from netclaw.core.errors import NetclawError, NotFoundError
 from netclaw.wire.errors import to_failure
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import JournalRow, Output, OutputBatch
+from tests.cli.scripted_admin import Admin
 
 TOKEN = "scripted-token"
 AT_MS = 1_700_000_000_123
@@ -116,7 +117,7 @@ class ScriptedDaemon:
         self._server.add_generic_rpc_handlers(
             (
                 handlers_of(gateway_pb2.DESCRIPTOR.services_by_name["Gateway"], _Gateway(self)),
-                handlers_of(admin_pb2.DESCRIPTOR.services_by_name["Admin"], _Admin(self)),
+                handlers_of(admin_pb2.DESCRIPTOR.services_by_name["Admin"], Admin(self)),
             )
         )
         self._server.add_insecure_port(f"unix:{self.home.socket}")
@@ -276,6 +277,20 @@ class _Gateway:
         self._daemon.note("StopTurn", request, context)
         return gateway_pb2.StopTurnResponse(was_running=True)
 
+    def AnswerApproval(
+        self, request: gateway_pb2.AnswerApprovalRequest, context: Context
+    ) -> gateway_pb2.AnswerApprovalResponse:
+        self._daemon.note("AnswerApproval", request, context)
+        return gateway_pb2.AnswerApprovalResponse(seq=12)
+
+    def ListApprovals(
+        self, request: gateway_pb2.ListApprovalsRequest, context: Context
+    ) -> gateway_pb2.ListApprovalsResponse:
+        self._daemon.note("ListApprovals", request, context)
+        reply = self._daemon.replies.get("ListApprovals", gateway_pb2.ListApprovalsResponse())
+        assert isinstance(reply, gateway_pb2.ListApprovalsResponse)
+        return reply
+
     def ListSessions(
         self, request: gateway_pb2.ListSessionsRequest, context: Context
     ) -> gateway_pb2.ListSessionsResponse:
@@ -309,88 +324,4 @@ class _Gateway:
         self._daemon.note("GetLedger", request, context)
         reply = self._daemon.replies.get("GetLedger", gateway_pb2.GetLedgerResponse())
         assert isinstance(reply, gateway_pb2.GetLedgerResponse)
-        return reply
-
-
-class _Admin:
-    def __init__(self, daemon: ScriptedDaemon) -> None:
-        self._daemon = daemon
-
-    def _steer(
-        self, name: str, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        self._daemon.note(name, request, context)
-        return self._daemon.known(name, request.session_id, context)
-
-    def KillSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("KillSession", request, context)
-
-    def StopSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("StopSession", request, context)
-
-    def RestartSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("RestartSession", request, context)
-
-    def ResetSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("ResetSession", request, context)
-
-    def DeleteSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("DeleteSession", request, context)
-
-    def CompactSession(
-        self, request: admin_pb2.SessionRef, context: Context
-    ) -> gateway_pb2.SessionRow:
-        return self._steer("CompactSession", request, context)
-
-    def ReadJournal(
-        self, request: admin_pb2.ReadJournalRequest, context: Context
-    ) -> Iterator[JournalRow]:
-        self._daemon.note("ReadJournal", request, context)
-        yield from (row for row in self._daemon.journal if row.seq > request.since_seq)
-
-    def Inject(
-        self, request: gateway_pb2.SendUserMessageRequest, context: Context
-    ) -> gateway_pb2.SendUserMessageResponse:
-        self._daemon.note("Inject", request, context)
-        return self._daemon.admit(request)
-
-    def Status(
-        self, request: admin_pb2.StatusRequest, context: Context
-    ) -> admin_pb2.StatusResponse:
-        self._daemon.note("Status", request, context)
-        return self._daemon.status
-
-    def Shutdown(
-        self, request: admin_pb2.ShutdownRequest, context: Context
-    ) -> admin_pb2.ShutdownResponse:
-        self._daemon.note("Shutdown", request, context)
-        self._daemon.status.generation += 1
-        return admin_pb2.ShutdownResponse(generation=self._daemon.status.generation - 1)
-
-    def Reload(
-        self, request: admin_pb2.ReloadRequest, context: Context
-    ) -> admin_pb2.ReloadResponse:
-        self._daemon.note("Reload", request, context)
-        reply = self._daemon.replies.get("Reload", admin_pb2.ReloadResponse())
-        assert isinstance(reply, admin_pb2.ReloadResponse)
-        if reply.restarting:
-            self._daemon.status.generation = reply.generation + 1
-        return reply
-
-    def CheckStorage(
-        self, request: admin_pb2.CheckStorageRequest, context: Context
-    ) -> admin_pb2.CheckStorageResponse:
-        self._daemon.note("CheckStorage", request, context)
-        reply = self._daemon.replies.get("CheckStorage", admin_pb2.CheckStorageResponse(ok=True))
-        assert isinstance(reply, admin_pb2.CheckStorageResponse)
         return reply

@@ -175,15 +175,21 @@ def test_a_consent_request_shows_what_would_run_and_what_can_be_answered(view: V
         text="git push origin main",
         candidates=["git push"],
         options=[
-            ConsentOption(key="once", label="Once", effect="approve"),
+            ConsentOption(key="approve_once", label="Once", effect="approve"),
             ConsentOption(key="deny", label="Deny", effect="refuse"),
         ],
+        path="/home/anna/project",
+        sender="anna",
     )
     assert view.show(request) == [
-        "[consent] shell_execute needs a decision: git push origin main",
+        "[consent] shell_execute asks for a decision:",
+        "    git push origin main",
+        "  in: /home/anna/project",
         "  not allowed yet: git push",
-        "  once       Once",
-        "  deny       Deny",
+        "  asked for: anna",
+        "  approve_once  Once",
+        "  deny          Deny",
+        "  answer with: netclaw approvals answer c1 KEY",
     ]
     assert view.status().startswith("Decision needed | ")
     over = Output(type="consent_update", call_id="c1", outcome="approved", sender="anna")

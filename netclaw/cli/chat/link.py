@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from netclaw.cli.chat.feed import MAX_IDLE_RESYNCS, RECONNECT_DELAYS_S
+from netclaw.cli.chat.questions import Question, question_in
 from netclaw.cli.client import (
     CHANNEL_OPTIONS,
     PATIENCE_S,
@@ -135,6 +136,37 @@ class Link:
         except NetclawError:
             return False
         return answer.was_running
+
+    async def answer(self, question: Question, option: str) -> str:
+        """Answer a consent request; durable when it returns what the daemon has to say of it.
+
+        Sending the same answer again is safe. Raises `NotFoundError` if the request is not open any
+        more, `NotRequesterError` if it is another person's, and what a lost connection leaves open.
+        """
+        from netclaw.wire.v1.gateway_pb2 import AnswerApprovalRequest
+
+        request = AnswerApprovalRequest(
+            session_id=self.session_id,
+            call_id=question.call_id,
+            option=option,
+            sender=self._sender,
+            request_seq=question.seq,
+        )
+        answer = await self._call(self._stub().AnswerApproval, request, is_send=True)
+        return answer.notice
+
+    async def open_questions(self) -> list[Question]:
+        """The consent requests that are open in the session, the oldest first."""
+        from netclaw.wire.v1.gateway_pb2 import ListApprovalsRequest
+
+        found: list[Question] = []
+        request = ListApprovalsRequest(session_id=self.session_id)
+        while True:
+            page = await self._call(self._stub().ListApprovals, request)
+            found += map(question_in, page.approvals)
+            if not page.more:
+                return found
+            request.after = page.approvals[-1].position
 
     async def outputs(self) -> AsyncIterator[Output]:
         """Outputs in order, for ever. Raises `DaemonDownError` when no daemon came back."""

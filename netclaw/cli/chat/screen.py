@@ -12,6 +12,8 @@ from netclaw import __version__
 from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
 from netclaw.cli.chat.gauge import Gauge
+from netclaw.cli.chat.question_view import answer_hint, end_line, keyed_options, question_lines
+from netclaw.cli.chat.questions import question_of
 from netclaw.cli.words import count, first_lines, shorten, took
 from netclaw.core.session.slash import COMMANDS, CommandName
 
@@ -39,11 +41,6 @@ _GOOD_OUTCOMES = ("Success", "success", "")
 _ENDS = {
     "stopped": "[stopped]",
     "guard-ended": "[ended] the model repeated itself or kept failing;",
-}
-_CONSENT_ENDS = {
-    "approved": "allowed",
-    "refused": "refused",
-    "withdrawn": "withdrawn, nothing is to be decided any more",
 }
 
 
@@ -288,17 +285,17 @@ class Screen:
         self.tell(f"[compaction] {before} -> {after} tokens, the newest messages stay")
 
     def _consent(self, output: Output) -> None:
-        """The question as it is decided: what would run, and what can be answered."""
-        self.tell(f"[consent] {output.tool_name} needs a decision: {output.text}")
-        for phrase in output.candidates:
-            self.write(self.dim(printable(f"  not allowed yet: {phrase}")))
-        for option in output.options:
-            self.write(printable(f"  {option.key:<10} {option.label}"))
+        """The question as it is decided: what would run, and how it can be answered."""
+        question = question_of(output)
+        self.settle()
+        for line in question_lines(question, self, columns=width()):
+            self.write(line)
+        for line in keyed_options(question, self):
+            self.write(line)
+        self.write(self.dim(f"  {answer_hint(question.call_id)}"))
 
     def _consent_over(self, output: Output) -> None:
-        end = _CONSENT_ENDS.get(output.outcome, output.outcome)
-        by = f" by {output.sender}" if output.sender else ""
-        self.tell(f"[consent] {end}{by}")
+        self.tell(end_line(output.outcome, output.sender))
 
     def _child(self, output: Output) -> None:
         self.settle()

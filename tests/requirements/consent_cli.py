@@ -1,0 +1,60 @@
+"""What a person at a terminal is promised about consent and authorization."""
+
+from __future__ import annotations
+
+from tests.requirements.manifest import Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "consent-cli.prompt",
+        "issue 4 item 5",
+        "A prompt in netclaw chat shows the tool, the whole command, its folder, what is not"
+        " allowed yet, whose request it is, and the options in their order.",
+    ),
+    Requirement(
+        "consent-cli.reply",
+        "reference 5 Text fallback",
+        "A prompt is answered by letter, label or key; any other reply asks again.",
+    ),
+    Requirement(
+        "consent-cli.escape",
+        "reference 11 bug 33",
+        "Esc refuses the call that is asked about and never leaves the conversation.",
+    ),
+    Requirement(
+        "consent-cli.stop",
+        "decision 26",
+        "Ctrl-C at a prompt stops the turn.",
+    ),
+    Requirement(
+        "consent-cli.over",
+        "ADR 0030",
+        "A prompt that is answered elsewhere, withdrawn or over with its turn closes with a line.",
+    ),
+    Requirement(
+        "consent-cli.in-turn",
+        "reference surface, Chat TUI",
+        "Several open prompts are asked one after another, and each is answered once.",
+    ),
+    Requirement(
+        "consent-cli.typing",
+        "issue 4 item 5",
+        "A prompt takes the keyboard only after a pause: nothing that is being written is lost, or"
+        " taken for an answer.",
+    ),
+    Requirement(
+        "consent-cli.not-yours",
+        "decision 48",
+        "A prompt that only another person may answer is shown as theirs, with how to refuse it.",
+    ),
+    Requirement(
+        "consent-cli.reconnect",
+        "issue 4 item 5",
+        "After a lost connection open prompts are asked once more, and closed ones told as such.",
+    ),
+    Requirement(
+        "consent-cli.danger",
+        "reference 5",
+        "Always anywhere and Deny are marked as far-reaching, on a terminal with colours only.",
+    ),
+)
