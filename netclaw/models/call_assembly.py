@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from netclaw.core.session.commands import ProposedCall
 from netclaw.models.json_text import is_json_object
+from netclaw.ports.model import WrittenCall
 
 MAX_CALLS = 128
 """More calls than this in one answer are a runaway model."""
@@ -89,7 +89,7 @@ class CallAssembly:
             slot.size += len(fragment.arguments)
         return Growth(position, slot.name, len(fragment.arguments))
 
-    def calls(self) -> tuple[ProposedCall, ...]:
+    def calls(self) -> tuple[WrittenCall, ...]:
         """The calls in the order in which they began."""
         return tuple(_propose(slot) for slot in self._slots)
 
@@ -131,7 +131,7 @@ class CallAssembly:
         return bool(fragment.arguments.strip() or fragment.index is None) and slot.is_whole()
 
 
-def _propose(slot: _Slot) -> ProposedCall:
+def _propose(slot: _Slot) -> WrittenCall:
     arguments = slot.arguments
     fault: str | None = None
     if not arguments.strip():
@@ -140,6 +140,6 @@ def _propose(slot: _Slot) -> ProposedCall:
         fault = "The arguments are not a valid JSON object."
     if not slot.name:
         fault = "The call names no tool."
-    return ProposedCall(
+    return WrittenCall(
         provider_call_id=slot.provider_id, name=slot.name, arguments=arguments, fault=fault
     )

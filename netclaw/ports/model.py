@@ -14,7 +14,7 @@ from typing import Protocol
 
 from netclaw.core.errors import CATEGORY_CODES, ErrorCategory, ErrorCode
 from netclaw.core.messages import Message, Usage
-from netclaw.core.session.commands import FinishReason, ProposedCall
+from netclaw.core.session.commands import FinishReason
 from netclaw.core.tool_call import ToolDefinition
 
 
@@ -93,6 +93,16 @@ class RetryScheduled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCall:
+    """A tool call as the model wrote it, which nobody has judged yet."""
+
+    provider_call_id: str
+    name: str
+    arguments: str
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The whole answer; the last item of a stream that ended by itself.
 
@@ -105,7 +115,7 @@ class Finished:
     finish: FinishReason
     text: str
     thinking: str = ""
-    calls: tuple[ProposedCall, ...] = ()
+    calls: tuple[WrittenCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     model: str = ""
 

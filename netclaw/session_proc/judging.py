@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.ids import CallId
@@ -17,6 +16,7 @@ from netclaw.core.session.commands import ProposedCall
 from netclaw.core.session.rulings import CallRuling, Outcome
 from netclaw.core.session.state import OpenTurn, SessionState
 from netclaw.core.tool_call import ToolCall
+from netclaw.ports.model import WrittenCall
 from netclaw.ports.tool import GivenConsent, ToolRunner
 from netclaw.session_proc.ids import new_attempt_id
 from netclaw.session_proc.tool_context import ToolContexts
@@ -35,7 +35,7 @@ class CallJudge:
         self._contexts = contexts
 
     async def proposed(
-        self, turn: OpenTurn, state: SessionState, calls: Sequence[ProposedCall]
+        self, turn: OpenTurn, state: SessionState, calls: Sequence[WrittenCall]
     ) -> tuple[ProposedCall, ...]:
         """The calls of one response, each with its ruling and a new attempt id.
 
@@ -43,16 +43,24 @@ class CallJudge:
         depends on changes while a model is asked.
         """
         judged = []
-        for proposed in calls:
+        for written in calls:
             call = ToolCall(
                 call_id=CallId(""),  # it has none yet, and needs none to be judged
-                provider_call_id=proposed.provider_call_id,
-                name=proposed.name,
-                arguments=proposed.arguments,
-                argument_fault=proposed.fault,
+                provider_call_id=written.provider_call_id,
+                name=written.name,
+                arguments=written.arguments,
+                argument_fault=written.fault,
                 attempt_id=new_attempt_id(),
             )
-            judged.append(replace(proposed, ruling=await self._judge(turn, state, call, None)))
+            judged.append(
+                ProposedCall(
+                    provider_call_id=written.provider_call_id,
+                    name=written.name,
+                    arguments=written.arguments,
+                    ruling=await self._judge(turn, state, call, None),
+                    fault=written.fault,
+                )
+            )
         return tuple(judged)
 
     async def again(

@@ -27,7 +27,7 @@ from netclaw.core.session.outputs import Output, OutputFilter, RetryOutput
 from netclaw.core.session.outputs import TextDelta as TextDeltaOutput
 from netclaw.core.settings import SessionTuning, TurnTimeouts
 from netclaw.ports import model as port
-from netclaw.ports.model import ModelCallError, ModelClient, ModelRequest, StreamItem
+from netclaw.ports.model import ModelCallError, ModelClient, ModelRequest, StreamItem, WrittenCall
 from netclaw.session_proc.call_watch import CallWatch
 from netclaw.session_proc.delta_gate import DeltaGate
 from netclaw.session_proc.ending import Ending
@@ -43,7 +43,7 @@ _CUT = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 RequestMaker = Callable[[], Awaitable[ModelRequest]]
 
-Judge = Callable[[Sequence[ProposedCall]], Awaitable[tuple[ProposedCall, ...]]]
+Judge = Callable[[Sequence[WrittenCall]], Awaitable[tuple[ProposedCall, ...]]]
 """Gives each call of a response its ruling."""
 
 Poster = Callable[[SessionCommand, Callable[[], TextDeltaOutput | None] | None], None]

@@ -62,7 +62,12 @@ NEEDS_CONSENT = CallRuling(
     ),
 )
 """What authorization says of a call that a person may let run once."""
-SHELL = ProposedCall(provider_call_id="call_0", name="shell_execute", arguments='{"command":"ls"}')
+SHELL = ProposedCall(
+    provider_call_id="call_0",
+    name="shell_execute",
+    arguments='{"command":"ls"}',
+    ruling=ALLOWED,
+)
 
 
 class Story:

@@ -17,6 +17,7 @@ from netclaw.core.authz.grants import Grant, GrantForm, GrantStore
 from netclaw.core.authz.launch import recheck
 from netclaw.core.authz.path_access import FileMode
 from netclaw.core.authz.profiles import ConsentModes, ListMode
+from netclaw.core.authz.reasons import RemediationCode
 from netclaw.core.authz.requests import (
     AuthorizationRequest,
     Call,
@@ -385,5 +386,13 @@ def test_a_target_that_moved_before_the_start_stops_the_call() -> None:
 def test_a_consent_that_was_revoked_before_the_start_stops_the_call() -> None:
     asked = Shell("git push").request()
     assert described(recheck(asked, asked, POLICY, NO_CONSENTS)) == "ask git push"
+    assert isinstance(asked.call, ShellCall)
+    folder = asked.call.surroundings.cwd
+    elsewhere = replace(asked.call.paths[folder], resolved="/etc")
+    moved = replace(asked.call, paths={**asked.call.paths, folder: elsewhere})
+    later = replace(asked, call=moved)
+    assert described(recheck(asked, later, POLICY, NO_CONSENTS)) == (
+        "deny shell_launch_paths_changed"
+    )
     plain = request("session_status", PlainCall())
     assert described(recheck(plain, plain, POLICY, NO_CONSENTS)) == "PolicyAuto"

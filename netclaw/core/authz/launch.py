@@ -18,10 +18,11 @@ def recheck(
 ) -> Decision:
     """The decision that counts: `now` is the same call with facts of this moment.
 
-    The caller starts an allowed call without waiting for anything in between.
+    The caller starts an allowed call without waiting for anything in between. A call that would
+    need consent now because its paths lead elsewhere is told that, not that consent is missing.
     """
     decision = decide(now, policy, consents)
-    if decision.outcome is Outcome.ALLOWED and targets(judged) != targets(now):
+    if decision.outcome is not Outcome.DENIED and targets(judged) != targets(now):
         return denied(now, DenyReason.SHELL_PATHS_CHANGED)
     return decision
 

@@ -17,7 +17,7 @@ from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_commands import ChildCommand
 from netclaw.core.session.job_commands import JobCommand
 from netclaw.core.session.outputs import OutputFilter
-from netclaw.core.session.rulings import ALLOWED, CallRuling
+from netclaw.core.session.rulings import CallRuling
 from netclaw.core.tool_call import ToolResult
 
 
@@ -41,14 +41,14 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedCall:
-    """A tool call as the model wrote it, before netclaw gives it its own id."""
+    """A tool call as the model wrote it, judged, before netclaw gives it its own id."""
 
     provider_call_id: str
     name: str
     arguments: str
+    ruling: CallRuling
+    """What authorization decided, by the shell before the rules see the call."""
     fault: str | None = None
-    ruling: CallRuling = ALLOWED
-    """What authorization decided; judged by the shell before the rules see the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

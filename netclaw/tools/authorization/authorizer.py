@@ -19,7 +19,7 @@ from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.grants import GrantStore, OneTimeKey
 from netclaw.core.authz.options import NOTES, ONCE_ONLY, OptionKey, Recorded, parse_key, recorded
 from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy
-from netclaw.core.authz.sandbox_access import SandboxAccess
+from netclaw.core.authz.sandbox_access import access_of
 from netclaw.core.errors import NetclawError
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.tool_call import ToolCall
@@ -96,7 +96,7 @@ class Authorizer:
             request=now,
             decision=decision,
             policy=policy,
-            access=SandboxAccess(writable=()),
+            access=access_of(now, decision, policy, question.context.settings),
             again=partial(self.clear, judged, question, keys),
         )
 

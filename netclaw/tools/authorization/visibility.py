@@ -57,3 +57,17 @@ def _has_shell(audience: Audience, mode: ShellMode, sandbox: SandboxFacts) -> bo
     if audience is not Audience.PERSONAL or mode is ShellMode.OFF:
         return False
     return mode is ShellMode.HOST_ALLOWED or sandbox.backend is not None
+
+
+def may_have_server(server: str, profile: AudienceProfile) -> bool:
+    """Whether an audience may have any tool of a server, as far as that can be told by its name."""
+    listed = profile.server_tools.get(server)
+    if not profile.allows_server(server) or (listed is not None and not listed):
+        return False
+    spellings = (f"mcp:{server}:", f"{server}__", f"{server}/")
+    if any(name.startswith(spellings) for name in profile.consent.tools):
+        return True
+    try:
+        return mode_of(profile, ModeQuestion(tool="", server=server)) is not ConsentMode.DENY
+    except UnknownModeError:
+        return False

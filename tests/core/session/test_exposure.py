@@ -18,6 +18,7 @@ from netclaw.core.session.events import (
 )
 from netclaw.core.session.evolve import evolve, replay
 from netclaw.core.session.exposure import LEASE_TURNS, MAX_LEASES
+from netclaw.core.session.rulings import ALLOWED
 from netclaw.core.session.state import SessionState
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.story import Story
@@ -26,7 +27,7 @@ from netclaw.wire.journal_codec import STATE_CODEC, decode_state, encode_state
 
 def loads(story: Story, *tools: str) -> None:
     """The model loads these tools in one batch."""
-    call = ProposedCall(provider_call_id="c", name="load_tool", arguments="{}")
+    call = ProposedCall(provider_call_id="c", name="load_tool", arguments="{}", ruling=ALLOWED)
     story.when(story.answered(calls=[call] * len(tools)))
     for tool in tools:
         ended = story.tool_ended()
@@ -36,7 +37,7 @@ def loads(story: Story, *tools: str) -> None:
 
 def asks_for(story: Story, tool: str) -> None:
     """The model calls this tool and it ends."""
-    call = ProposedCall(provider_call_id="c", name=tool, arguments="{}")
+    call = ProposedCall(provider_call_id="c", name=tool, arguments="{}", ruling=ALLOWED)
     story.when(story.answered(calls=[call]))
     story.finish_tools()
 

@@ -31,6 +31,7 @@ from netclaw.core.session.outputs import (
     TurnCompletedOutput,
 )
 from netclaw.core.session.phase import Phase
+from netclaw.core.session.rulings import ALLOWED
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import SessionSettings, SessionTuning
 from netclaw.core.tool_call import OutcomeCategory
@@ -41,7 +42,7 @@ from netclaw.testing.story import Story
 
 def proposed(*names: str) -> tuple[ProposedCall, ...]:
     return tuple(
-        ProposedCall(provider_call_id=f"p{number}", name=name, arguments="{}")
+        ProposedCall(provider_call_id=f"p{number}", name=name, arguments="{}", ruling=ALLOWED)
         for number, name in enumerate(names)
     )
 
@@ -158,7 +159,11 @@ def test_an_ending_without_text_says_nothing() -> None:
 @pytest.mark.requirement("guard.two-equal-rounds")
 def test_a_faulty_call_that_is_repeated_is_refused_like_any_other() -> None:
     story = asked()
-    faulty = (ProposedCall(provider_call_id="p", name="ls", arguments="{", fault="No JSON."),)
+    faulty = (
+        ProposedCall(
+            provider_call_id="p", name="ls", arguments="{", ruling=ALLOWED, fault="No JSON."
+        ),
+    )
     texts = [refusals(story.when(story.answered(calls=faulty))) for _ in range(3)]
     assert texts == [[sentences.bad_arguments("No JSON.")]] * 2 + [[sentences.REPEATED]]
 
