@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from netclaw.core.authz.reasons import RemediationCode
 from netclaw.core.tool_call import OutcomeCategory
 
@@ -52,3 +54,29 @@ class ToolFault(Exception):
     def failed(cls, sentence: str) -> ToolFault:
         """The tool tried and could not."""
         return cls(OutcomeCategory.FAILURE, sentence)
+
+
+_PASSING = frozenset({errno.EAGAIN, errno.EINTR, errno.EBUSY, errno.ETXTBSY, errno.EMFILE})
+"""Refusals that may be over in a moment: the same call may succeed."""
+
+
+def classify(fault: Exception) -> ToolFault:
+    """The outcome that an exception out of a tool is (decision 43).
+
+    The sentence says what is the case; the exception's own text may quote arguments or contents
+    and is not part of it.
+    """
+    if isinstance(fault, ToolFault):
+        return fault
+    if isinstance(fault, TimeoutError):
+        return ToolFault(OutcomeCategory.TIMEOUT, "The tool did not answer in time.")
+    if isinstance(fault, ConnectionError):
+        return ToolFault(OutcomeCategory.TRANSIENT_FAILURE, "The tool lost its connection.")
+    if isinstance(fault, OSError):
+        if fault.errno in _PASSING:
+            return ToolFault(
+                OutcomeCategory.TRANSIENT_FAILURE,
+                "The tool failed: the operating system could not do it just now.",
+            )
+        return ToolFault.failed("The tool failed: the operating system refused an operation.")
+    return ToolFault.failed("The tool failed unexpectedly.")

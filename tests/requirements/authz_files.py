@@ -57,4 +57,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "authorization reference 6",
         "No instruction names a folder of the host, the managed temporary one included.",
     ),
+    Requirement(
+        "receipts.closed",
+        "authorization reference 6",
+        "A receipt has one of the closed categories; only a success carries file activity and a "
+        "declared directory, only a correction or denial a remediation code.",
+    ),
+    Requirement(
+        "receipts.exceptions",
+        "decision 43",
+        "An exception in a tool becomes a factual failure of its category; its own text is told to "
+        "nobody, and a cancellation passes through without a receipt.",
+    ),
 )
