@@ -66,6 +66,8 @@ class ToolContext:
     Holds the interpreter for no longer than decision 86 allows, however long the text is."""
     on_item: Callable[[], None]
     """Called at the first result and each streamed item: resets the execution watchdog."""
+    loaded: tuple[str, ...] = ()
+    """Deferred tools that the model call was shown which made this call (see `exposure`)."""
     silence_s: float = 90.0
     """Session.ToolExecutionTimeoutSeconds: how long a tool may give nothing (decision 30)."""
     max_inline_chars: int = 12_000
@@ -83,10 +85,16 @@ class GivenConsent:
 class ToolRunner(Protocol):
     """The dispatcher, as the session process sees it."""
 
+    async def recall(self, loaded: tuple[str, ...]) -> None:
+        """Learn again of tools that were loaded in an earlier process; waits a bounded time.
+
+        Comes before `definitions`, which shows what is known.
+        """
+
     def definitions(
-        self, authority: Authority, settings: ToolSettings
+        self, authority: Authority, settings: ToolSettings, loaded: tuple[str, ...] = ()
     ) -> tuple[ToolDefinition, ...]:
-        """The tools the model may see in this turn, in a stable order."""
+        """The tools the model may see in this turn, in a stable order: core ones, then `loaded`."""
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None

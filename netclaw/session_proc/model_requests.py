@@ -22,6 +22,7 @@ from netclaw.core.context.turn_block import (
 )
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, SessionId, TurnId
+from netclaw.core.session import exposure
 from netclaw.core.session.events import SessionKind
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.request import build_conversation
@@ -88,11 +89,13 @@ class ModelRequests:
             _, prompt = await self._static(turn)
             layers = replace(layers, prompt=prompt)
         self._layers = layers
+        loaded = exposure.loaded(state.leases)
+        await self._tools.recall(loaded)
         conversation = build_conversation(state, runtime, turn_block=layers.block)
         return ModelRequest(
             messages=conversation.messages,
             system_prompt=layers.prompt,
-            tools=self._tools.definitions(turn.authority, self._settings.tools),
+            tools=self._tools.definitions(turn.authority, self._settings.tools, loaded),
             stable_ends=conversation.stable_ends,
             pictures=await self._pictures.of(conversation.messages),
         )

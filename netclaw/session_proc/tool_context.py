@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from netclaw.core.ids import SessionId
+from netclaw.core.session import exposure
 from netclaw.core.session.effects import RunTool
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
@@ -64,6 +65,7 @@ class ToolContexts:
             consents=self._consents,
             redact=self._redact,
             on_item=on_item,
+            loaded=exposure.loaded(state.leases),
             silence_s=self._settings.timeouts.tool_execution_s,
             max_inline_chars=self._settings.tuning.max_inline_tool_result_chars,
         )

@@ -29,11 +29,12 @@ from netclaw.ports.tool import GivenConsent, ToolContext
 from netclaw.tools.authorization import authorizer, presenting
 from netclaw.tools.authorization.authorizer import Authorizer, Question
 from netclaw.tools.authorization.judgements import Judgement, Judgements
-from netclaw.tools.authorization.subjects import FactSources
-from netclaw.tools.faults import ToolFault
+from netclaw.tools.authorization.remediation import instruction, present
+from netclaw.tools.authorization.subjects import FactSources, ServerTool
+from netclaw.tools.faults import ToolFault, classify
 from netclaw.tools.registry import Registry
 from netclaw.tools.result_bounds import Bounded, bound
-from netclaw.tools.schema import parse
+from netclaw.tools.schema import parse, parse_foreign
 from netclaw.tools.tool import Outcome, Scope
 
 log = logging.getLogger(__name__)
@@ -50,11 +51,15 @@ class Dispatcher:
         self._authorizer = Authorizer(facts, sources)
         self._judgements = Judgements()
 
+    async def recall(self, loaded: tuple[str, ...]) -> None:
+        """See `ToolRunner`."""
+        await self._registry.recall(loaded)
+
     def definitions(
-        self, authority: Authority, settings: ToolSettings
+        self, authority: Authority, settings: ToolSettings, loaded: tuple[str, ...] = ()
     ) -> tuple[ToolDefinition, ...]:
         """See `ToolRunner`."""
-        return self._registry.visible(authority, settings)
+        return self._registry.visible(authority, settings, loaded)
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
@@ -64,7 +69,9 @@ class Dispatcher:
         try:
             return await self._judge(call, context, given)
         except ToolFault as fault:
-            return presenting.refused(call.attempt_id, fault)
+            told = self._failure(fault, context)
+            text = "\n".join(filter(None, (told.text, told.note)))
+            return replace(presenting.refused(call.attempt_id, fault), text=text)
         except Exception as fault:  # noqa: BLE001 - what cannot be judged does not run
             log.warning("a call of %r could not be judged: %s", call.name[:60], _where(fault))
             return presenting.failed(call.attempt_id)
@@ -72,6 +79,7 @@ class Dispatcher:
     async def _judge(
         self, call: ToolCall, context: ToolContext, given: GivenConsent | None
     ) -> CallRuling:
+        await self._registry.recall(context.loaded)
         question = self._question(call, context)
         found = await self._authorizer.evaluate(question)
         ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
@@ -89,6 +97,9 @@ class Dispatcher:
         if found.is_allowed:
             judgement = Judgement(request=found.request, keys=keys, note=note)
             self._judgements.keep(context.turn_id, judgement)
+        if ruling.outcome is RulingOutcome.REQUIRES_CORRECTION:
+            text = present(ruling.text, found.decision.corrections, question.native)
+            ruling = replace(ruling, text=text)
         return ruling
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
@@ -97,12 +108,12 @@ class Dispatcher:
         remediation: str | None = None
         try:
             outcome = await self._attempt(call, context)
-        except ToolFault as fault:
-            outcome = Outcome(text=fault.sentence, category=fault.category)
-            remediation = fault.remediation
         except Exception as fault:  # noqa: BLE001 - any fault of a tool is a result, see above
-            log.warning("tool %r failed: %s", call.name[:60], _where(fault))
-            outcome = _unexpected(fault)
+            classified = classify(fault)
+            if classified is not fault:
+                log.warning("tool %r failed: %s", call.name[:60], _where(fault))
+            remediation = classified.remediation
+            outcome = self._failure(classified, context)
         bounded = await _bounded(outcome, call, context)
         context.on_item()
         is_success = outcome.category is OutcomeCategory.SUCCESS
@@ -117,13 +128,23 @@ class Dispatcher:
                 duration_ms=round((time.monotonic() - began) * 1000),
             ),
             spill=bounded.spill,
+            loaded_tool=outcome.loaded_tool if is_success else "",
         )
+
+    def _failure(self, fault: ToolFault, context: ToolContext) -> Outcome:
+        """What is the case, and on its own line what the model can do about it."""
+        note = ""
+        if fault.remediation is not None:
+            visible = self._registry.visible(context.authority, context.settings, context.loaded)
+            note = instruction(fault.remediation, {each.name for each in visible})
+        return Outcome(text=fault.sentence, category=fault.category, note=note)
 
     async def _attempt(self, call: ToolCall, context: ToolContext) -> Outcome:
         judgement = self._judgements.take(context.turn_id, call.attempt_id)
         if judgement is None:
             log.warning("a call of %r was to start that nobody judged", call.name[:60])
             raise ToolFault.denied(presenting.NOT_JUDGED)
+        await self._registry.recall(context.loaded)
         question = self._question(call, context)
         clearance = await self._authorizer.clear(judgement.request, question, judgement.keys)
         scope = Scope(call_id=call.call_id, context=context, clearance=clearance)
@@ -134,8 +155,8 @@ class Dispatcher:
         return replace(outcome, note="\n".join(filter(None, notes)))
 
     def _question(self, call: ToolCall, context: ToolContext) -> Question:
-        """What is to be judged. Raises `ToolFault` for a call that names nothing that exists."""
-        visible = self._registry.visible(context.authority, context.settings)
+        """What is to be judged. Raises `ToolFault` for a call that names nothing that is shown."""
+        visible = self._registry.visible(context.authority, context.settings, context.loaded)
         names = tuple(definition.name for definition in visible)
         tool = self._registry.find(call.name)
         if tool is None or call.name not in names:
@@ -144,10 +165,14 @@ class Dispatcher:
             raise ToolFault.invalid(f"{call.argument_fault} The tool was not run.")
         return Question(
             tool=tool,
-            arguments=parse(tool.fields, call.arguments),
+            arguments=(
+                parse_foreign(call.arguments)
+                if isinstance(tool, ServerTool)
+                else parse(tool.fields, call.arguments)
+            ),
             call=call,
             context=context,
-            native=names,
+            native=self._registry.native(names),
         )
 
 
@@ -156,16 +181,6 @@ def _where(fault: Exception) -> str:
     frames = traceback.extract_tb(fault.__traceback__)[-3:]
     places = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames]
     return f"{type(fault).__name__} at {' > '.join(places)}"
-
-
-def _unexpected(fault: Exception) -> Outcome:
-    """A fault without a sentence of its own; its text may hold anything and is not shown."""
-    if isinstance(fault, OSError):
-        return Outcome(
-            text="The tool failed: the operating system refused an operation.",
-            category=OutcomeCategory.FAILURE,
-        )
-    return Outcome(text="The tool failed unexpectedly.", category=OutcomeCategory.FAILURE)
 
 
 async def _bounded(outcome: Outcome, call: ToolCall, context: ToolContext) -> Bounded:

@@ -95,8 +95,10 @@ class Field:
 class Arguments:
     """The checked arguments of one call."""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, values: Mapping[str, Value], source: str = "{}") -> None:
         self._values = dict(values)
+        self.source = source
+        """JSON text of the one object that the model wrote."""
 
     def text(self, name: str, default: str = "") -> str:
         """A string argument."""
@@ -156,7 +158,16 @@ def parse(fields: Sequence[Field], text: str) -> Arguments:
             values[field.name] = value
     if faults:
         raise ToolFault.invalid(" ".join(faults) + " The tool was not run.")
-    return Arguments(values)
+    return Arguments(values, text or "{}")
+
+
+def parse_foreign(text: str) -> Arguments:
+    """The arguments of a tool whose own program checks them: one JSON object, whatever it holds.
+
+    Raises `ToolFault` for anything else.
+    """
+    _object(text)
+    return Arguments({}, text or "{}")
 
 
 def _object(text: str) -> dict[str, object]:

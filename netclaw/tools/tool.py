@@ -28,6 +28,8 @@ class Outcome:
     activity: tuple[FileActivity, ...] = ()
     declared_directory: str | None = None
     """The project directory that the call declared."""
+    loaded_tool: str = ""
+    """A deferred tool that later model requests show."""
     is_complete: bool = True
     """False if the tool could not keep all of its own output."""
 
