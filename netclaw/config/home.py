@@ -87,6 +87,11 @@ class Home:
         return self.config_dir / "hard-deny-overrides.json"
 
     @property
+    def grants_file(self) -> Path:
+        """Stored grants; written by the daemon and, when none runs, by `netclaw approvals`."""
+        return self.config_dir / "tool-approvals.json"
+
+    @property
     def keys_dir(self) -> Path:
         """The key ring that opens secrets.json; lost keys are lost secrets."""
         return self.root / "keys"

@@ -21,6 +21,7 @@
     │   ├── SchemaNewerError     schema_newer
     │   └── StorageTimeoutError  storage_timeout
     ├── SessionUnreadableError   session_unreadable
+    ├── ApprovalStoreError       approval_store_unavailable
     ├── NoSandboxError           no_sandbox
     ├── NoModelError             no_model
     ├── ProviderFailureError     provider_failure
@@ -65,6 +66,7 @@ class ErrorCode(StrEnum):
     SCHEMA_NEWER = "schema_newer"
     STORAGE_TIMEOUT = "storage_timeout"
     SESSION_UNREADABLE = "session_unreadable"
+    APPROVAL_STORE_UNAVAILABLE = "approval_store_unavailable"
     NO_SANDBOX = "no_sandbox"
     NO_MODEL = "no_model"
     PROVIDER_FAILURE = "provider_failure"
@@ -249,6 +251,13 @@ class SessionUnreadableError(NetclawError):
         "Run the netclaw that wrote it, or restore a backup; `netclaw sessions delete ID` gives"
         " the session up."
     )
+
+
+class ApprovalStoreError(NetclawError):
+    """The grants file cannot be used; it was left as it is and no stored grant counts."""
+
+    code = ErrorCode.APPROVAL_STORE_UNAVAILABLE
+    default_fix = "Mend config/tool-approvals.json, or move it away and consent anew."
 
 
 class NoSandboxError(NetclawError):

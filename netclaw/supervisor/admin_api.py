@@ -138,6 +138,7 @@ class Admin:
         async with self._router.exclusive(slot):
             state = await read_state(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
+            self._services.consents.chats.forget(slot.session_id)
             _tell_senders(slot, state, RESET_SENTENCE)
         return await self._row(slot)
 
@@ -148,6 +149,7 @@ class Admin:
         async with self._router.exclusive(slot):
             state = await read_state_if_readable(self._services.store, slot.session_id)
             await self._services.store.delete_session(slot.session_id)
+            self._services.consents.chats.forget(slot.session_id)
             self._admissions.forget(slot.session_id)
             slot.hold = None
             _tell_senders(slot, state, DELETED_SENTENCE)

@@ -27,6 +27,7 @@ from netclaw.supervisor.admin_api import Admin, ReloadOutcome
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.attach import Attachments
 from netclaw.supervisor.callers import OPERATOR, TokenBook
+from netclaw.supervisor.consents import Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.home_guard import HomeGuard
@@ -122,6 +123,7 @@ class Supervisor:
             settings=LiveSettings(settings),
             health=StorageHealth(parts.store, self._tasks),
             envelopes=Envelopes(home.root),
+            consents=Consents(home.grants_file),
             generation=parts.generation,
             sandbox=parts.sandbox,
             redact=parts.redact,

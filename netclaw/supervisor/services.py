@@ -10,6 +10,7 @@ from pathlib import Path
 from netclaw.ports.journal import JournalStore
 from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.spawner import Spawner
+from netclaw.supervisor.consents import Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.ids import new_id, now_ms
 from netclaw.supervisor.settings import LiveSettings
@@ -34,6 +35,7 @@ class Services:
     settings: LiveSettings
     health: StorageHealth
     envelopes: Envelopes
+    consents: Consents
     pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""

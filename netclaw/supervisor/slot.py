@@ -15,6 +15,7 @@ from netclaw.core.ids import InputId, SessionId
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.ports.journal import Commit
+from netclaw.supervisor.consents import Asker
 from netclaw.supervisor.fanout import SessionHub
 from netclaw.supervisor.live_session import LiveSession
 from netclaw.supervisor.services import Services
@@ -91,6 +92,8 @@ class Slot:
         self.live: LiveSession | None = None
         self._state = SlotState.PASSIVE
         self._state_waiters: list[asyncio.Future[None]] = []
+        self.asker: Asker | None = None
+        """As whom its process asks questions; set with the start point."""
         self.hold: Hold | None = None
         self.keeper: asyncio.Task[None] | None = None
         self.urgency = Urgency.WORK
@@ -286,8 +289,10 @@ class Slot:
         self._services.health.note(error)
 
     async def on_ask(self, kind: str, payload: bytes) -> bytes:
-        """Answer a question of the process; none is known yet."""
-        raise InvalidArgumentError(f"The supervisor knows no question {kind!r} ({len(payload)} B).")
+        """Answer a question of the process."""
+        if self.asker is None:
+            raise InvalidArgumentError("A process asks nothing before it was welcomed.")
+        return await self._services.consents.answer(self.asker, kind, payload)
 
     def _on_interest(self, interest: int) -> None:
         if self.live is not None:

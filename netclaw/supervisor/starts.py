@@ -12,6 +12,7 @@ from netclaw.core.settings import SessionStorage
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import StartPoint
 from netclaw.ports.spawner import Bootstrap
+from netclaw.supervisor.consents import Asker
 from netclaw.supervisor.live_session import LiveSession
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.session_host import SessionHost
@@ -66,6 +67,7 @@ class Starter:
             beginning.cancel()
             await self._undo(live)
             raise
+        slot.asker = Asker(session_id=slot.session_id, audience=point.record.audience)
         slot.hub.begin_incarnation(point.incarnation)
         live.welcome(self._welcome(slot, point), point.record.head)
         if live.end_reason is not None:

@@ -53,6 +53,7 @@ STATUS_OF: dict[ErrorCode, grpc.StatusCode] = {
     ErrorCode.SCHEMA_NEWER: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.STORAGE_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
     ErrorCode.SESSION_UNREADABLE: grpc.StatusCode.DATA_LOSS,
+    ErrorCode.APPROVAL_STORE_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.NO_SANDBOX: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.NO_MODEL: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.PROVIDER_FAILURE: grpc.StatusCode.UNAVAILABLE,

@@ -45,4 +45,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What waits for a person is listed across all sessions, whether or not they have a "
         "process, oldest first.",
     ),
+    Requirement(
+        "approvals.asked",
+        "decision 47",
+        "A session asks the supervisor at every check: what is revoked or edited by hand counts "
+        "at the next one, and what an answer adds is durable before the call runs.",
+    ),
+    Requirement(
+        "approvals.audience",
+        "decision 47",
+        "A session process is told no consent of a broader audience and adds to its own audience "
+        "alone.",
+    ),
+    Requirement(
+        "approvals.chat",
+        "decision 47",
+        "Consent for a chat survives passivation and a crash of its process, and ends with reset, "
+        "delete or the stop of the daemon; a child run uses it and shares none of its own.",
+    ),
+    Requirement(
+        "approvals.broken",
+        "reference/authorization.md 5, Grants file",
+        "A malformed or newer grants file, a link or somebody else's is left as it is and "
+        "reported; no stored grant counts, consent for once and for a chat still works.",
+    ),
 )

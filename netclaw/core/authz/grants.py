@@ -190,11 +190,13 @@ def is_needed(grant: Grant, existing: Sequence[Grant]) -> bool:
     return not any(_includes(other, grant) for other in existing)
 
 
+def _subject(grant: Grant) -> tuple[object, ...]:
+    """What a grant is for, wherever it applies."""
+    return (grant.audience, grant.tool, grant.shell_name, grant.form, grant.words, grant.digest)
+
+
 def _includes(wide: Grant, narrow: Grant) -> bool:
-    is_same = (wide.audience, wide.tool, wide.form, wide.words, wide.digest) == (
-        *(narrow.audience, narrow.tool, narrow.form, narrow.words, narrow.digest),
-    )
-    if not is_same:
+    if _subject(wide) != _subject(narrow):
         return False
     if wide.scope is GrantScope.EVERYWHERE:
         return True

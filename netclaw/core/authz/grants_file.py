@@ -42,6 +42,15 @@ class NeedsMigrationError(GrantsFileError):
     """The file is of version 2: `read_version_2` gives what it holds."""
 
 
+def version_of(text: str) -> int | None:
+    """The version that a file says it has; None if it says none that could be one.
+
+    Raises `GrantsFileError` for what is no file of grants of any version.
+    """
+    version = _json(text).get("version")
+    return version if isinstance(version, int) and not isinstance(version, bool) else None
+
+
 def read(text: str) -> tuple[Grant, ...]:
     """The grants of a version 3 file. Raises `GrantsFileError`, `NeedsMigrationError` for 2."""
     data = _object(text)
@@ -87,14 +96,20 @@ def _written(grant: Grant) -> dict[str, object]:
     return made | {name: value for name, value in optional.items() if value is not None}
 
 
-def _object(text: str) -> Mapping[str, object]:
+def _json(text: str) -> Mapping[str, object]:
     if len(text) > MAX_BYTES:
         raise GrantsFileError("the file is too large")
     try:
         data = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as fault:
         raise GrantsFileError(f"the file is no JSON object: {fault}") from None
-    return _known(data, frozenset(("version", "audiences")), "the file")
+    if not isinstance(data, dict):
+        raise GrantsFileError("the file is no object")
+    return data
+
+
+def _object(text: str) -> Mapping[str, object]:
+    return _known(_json(text), frozenset(("version", "audiences")), "the file")
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
