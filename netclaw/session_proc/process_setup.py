@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import os
 import signal
@@ -18,6 +19,7 @@ from netclaw.linux.prctl import (
     forbid_inspection,
     set_process_name,
 )
+from netclaw.observe.task_stacks import task_stacks
 from netclaw.ports.spawner import Bootstrap
 from netclaw.session_proc.envelope import ensure_private_folder
 
@@ -43,16 +45,24 @@ def set_up_process(bootstrap: Bootstrap) -> bool:
 
 
 def prepare_stack_dumps(log: Path) -> None:
-    """Let the stack dump signal append every thread's stack to the session's log.
+    """Let the stack dump signal append the stacks of threads and tasks to the session's log.
 
-    It runs in the signal handler itself, in C, so it answers even when the loop hangs. Where the
-    log cannot be opened (a full disk) the dump goes to the daemon's standard error.
+    The threads' are written in the signal handler itself, in C, so it answers even when the loop
+    hangs; the tasks' come as soon as the main thread runs Python. Where the log cannot be opened
+    (a full disk) the dump goes to the daemon's standard error.
     """
     target: FileIO | int = sys.stderr.fileno()
     with suppress(OSError):
         ensure_private_folder(log.parent)
         target = FileIO(os.open(log, _APPEND_FLAGS, 0o600), "a")
-    faulthandler.register(STACK_DUMP_SIGNAL, file=target, all_threads=True)
+    descriptor = target if isinstance(target, int) else target.fileno()
+
+    def dump_tasks(_number: int, _frame: FrameType | None) -> None:
+        with suppress(RuntimeError, OSError):
+            os.write(descriptor, task_stacks(asyncio.get_running_loop()).encode())
+
+    signal.signal(STACK_DUMP_SIGNAL, dump_tasks)
+    faulthandler.register(STACK_DUMP_SIGNAL, file=target, all_threads=True, chain=True)
 
 
 _APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -28,4 +28,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "surface, Configuration",
         "The local model's log is cut to its end when it is over 10 MB at a start of its server.",
     ),
+    Requirement(
+        "observe.task-stacks",
+        "architecture section 1",
+        "A session asked for its stacks names what each of its tasks waits for, and no value.",
+    ),
 )

@@ -207,6 +207,20 @@ async def test_a_hung_process_answers_no_ping_and_shows_its_stacks(
     assert await status_of(process) == -9
 
 
+@pytest.mark.requirement("observe.task-stacks")
+async def test_a_process_asked_for_its_stacks_shows_what_its_tasks_wait_for(
+    host: ScriptedHost, spawner: LocalSpawner
+) -> None:
+    process = await spawner.spawn(host.bootstrap())
+    await host.until(lambda seen: "ready" in seen.phases)
+    process.dump_stacks()
+    async with asyncio.timeout(20):
+        while "in HostStream.read_all" not in log_text(host):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+    host.command("passivate", reason="test")
+    assert await status_of(process) == ExitCode.PASSIVATED
+
+
 async def test_a_log_that_cannot_be_opened_stops_no_process(
     host: ScriptedHost, spawner: LocalSpawner
 ) -> None:
