@@ -54,7 +54,7 @@ FRESH_S = 60.0
 """A catalogue that is younger is not asked for again."""
 CATALOGUE_S = 35.0
 """More than a host allows for connecting and listing together."""
-CLOSE_S = 6.0
+CLOSE_S = 3.0
 INHERITED = (
     *("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER"),
     *("SSL_CERT_DIR", "SSL_CERT_FILE"),
@@ -85,12 +85,11 @@ class ToolServerLink:
         self,
         servers: tuple[ToolServerSettings, ...],
         *,
-        secrets: Callable[[], Mapping[str, str]],
-        trees: ToolTrees | None = None,
+        credentials: Mapping[str, str],
     ) -> None:
         self._settings = {server.name: server for server in servers}
-        self._secrets = secrets
-        self._trees = trees
+        self._credentials = credentials
+        self._trees: ToolTrees | None = None
         self._host: _Host | None = None
         self._starting = asyncio.Lock()
         self._listing = asyncio.Lock()
@@ -98,6 +97,10 @@ class ToolServerLink:
         self._statuses = {server.name: _unasked(server) for server in servers}
         self._known = Catalogue(statuses=tuple(self._statuses.values()))
         self._known_at: float | None = None
+
+    def announce_to(self, trees: ToolTrees) -> None:
+        """See `ToolServers`. Without them a host dies with this process all the same."""
+        self._trees = trees
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -232,7 +235,6 @@ class ToolServerLink:
         return host
 
     def _entries(self) -> list[ServerEntry]:
-        secrets = self._secrets()
         return [
             ServerEntry(
                 name=name,
@@ -240,8 +242,8 @@ class ToolServerLink:
                 command=server.command,
                 arguments=server.arguments,
                 url=server.url,
-                environment=server.environment_from(secrets),
-                headers=server.headers_from(secrets),
+                environment=server.environment_from(self._credentials),
+                headers=server.headers_from(self._credentials),
             )
             for name, server in self._settings.items()
             if server.is_usable

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from netclaw.ports.tool import ToolTrees
+
 
 class ServerState(StrEnum):
     """How a configured server stands."""
@@ -91,6 +93,9 @@ class ServerCallRequest:
 
 class ToolServers(Protocol):
     """All configured servers of one session."""
+
+    def announce_to(self, trees: ToolTrees) -> None:
+        """Tell these of every process that is started from now on."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from netclaw.session_proc.process_setup import set_up_process
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog, SessionLogHandler
 from netclaw.session_proc.stream import HostStream, StreamLostError, StreamRefusedError
-from netclaw.session_proc.tool_setup import make_git_inspection, make_tools
+from netclaw.session_proc.tool_setup import make_git_inspection, make_servers, make_tools
 from netclaw.session_proc.warm_up import warm
 from netclaw.wire.v1.session_host_pb2 import Failing, ToHost, ToSession, Welcome
 
@@ -87,10 +87,12 @@ class _Life:
         self, welcome: Welcome, tools: ToolRunner | None, memory: MemoryPort | None
     ) -> None:
         """Build the session and let it begin; pings are answered meanwhile."""
+        servers = None if tools else make_servers(welcome)
         session = await build_session(
             welcome,
             sink=self._stream,
-            tools=tools or make_tools(welcome),
+            tools=tools or make_tools(welcome, servers),
+            servers=servers,
             git=None if tools else make_git_inspection(welcome),
             memory=memory,
             redact=self._redact,

@@ -28,6 +28,7 @@ from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.memory import MemoryPort
 from netclaw.ports.tool import ToolRunner
+from netclaw.ports.tool_servers import ToolServers
 from netclaw.session_proc.actor import Actor
 from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.consent_link import ConsentLink
@@ -77,6 +78,7 @@ class Session:
         asks: Asks,
         timers: RuleTimers,
         clients: ModelClients,
+        servers: ToolServers | None,
     ) -> None:
         self._actor = actor
         self._driver = driver
@@ -84,6 +86,7 @@ class Session:
         self._asks = asks
         self._timers = timers
         self._clients = clients
+        self._servers = servers
 
     def begin(self) -> None:
         """Heal what the last process left, become Ready, take up what is due."""
@@ -113,9 +116,11 @@ class Session:
                 _log.warning("a frame of kind %s was ignored", other)
 
     async def close(self) -> None:
-        """Let go of timers and connections."""
+        """Let go of timers, connections and tool servers."""
         self._timers.cancel_all()
         await self._clients.close()
+        if self._servers is not None:
+            await self._servers.close()
 
     def _change_interest(self, interest: OutputFilter) -> None:
         # The rules first: what the gates then ask for is judged by the new interest.
@@ -157,6 +162,7 @@ async def build_session(
     log: SessionLog,
     memory: MemoryPort | None = None,
     git: GitInspection | None = None,
+    servers: ToolServers | None = None,
 ) -> Session:
     """Recover the state and put the parts together; nothing runs before `begin`."""
     settings = decode_settings(welcome.settings)
@@ -179,6 +185,8 @@ async def build_session(
     )
     timers = RuleTimers(actor.post)
     trees = AnnouncedTrees(sink)
+    if servers is not None:
+        servers.announce_to(trees)
     asks = Asks(sink)
     clients = ModelClients(settings, welcome.credentials)
     driver = TurnDriver(
@@ -242,7 +250,13 @@ async def build_session(
         )
     )
     return Session(
-        actor=actor, driver=driver, trees=trees, asks=asks, timers=timers, clients=clients
+        actor=actor,
+        driver=driver,
+        trees=trees,
+        asks=asks,
+        timers=timers,
+        clients=clients,
+        servers=servers,
     )
 
 

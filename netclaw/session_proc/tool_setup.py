@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from netclaw.ports.tool import ToolRunner
+from netclaw.ports.tool_servers import ToolServers
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.runner import SandboxRunner
 from netclaw.sandbox.shell_parser import ShfmtParser
@@ -10,14 +13,31 @@ from netclaw.tools.authorization.parsed_sources import ParsedSources
 from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.factory import make_tool_runner
 from netclaw.tools.git_inspection import GitInspection
+from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.sandbox_facts import decode_facts
 from netclaw.wire.v1.session_host_pb2 import Welcome
 
+if TYPE_CHECKING:
+    from netclaw.mcp.link import ToolServerLink
 
-def make_tools(welcome: Welcome) -> ToolRunner:
+
+def make_tools(welcome: Welcome, servers: ToolServers | None = None) -> ToolRunner:
     """The dispatcher of this process, over the sandbox that was proved on this machine."""
     facts = decode_facts(welcome.sandbox)
-    return make_tool_runner(facts, SandboxRunner(facts), host_sources())
+    return make_tool_runner(facts, SandboxRunner(facts), host_sources(), servers=servers)
+
+
+def make_servers(welcome: Welcome) -> ToolServerLink | None:
+    """The way to the configured tool servers, None if there is none that can be used.
+
+    Nothing is started before a call or a search needs it.
+    """
+    configured = decode_settings(welcome.settings).tools.servers
+    if not any(server.is_usable for server in configured):
+        return None
+    from netclaw.mcp.link import ToolServerLink
+
+    return ToolServerLink(configured, credentials=dict(welcome.credentials))
 
 
 def host_sources() -> FactSources:

@@ -105,14 +105,6 @@ class Registry:
             if self._servers is not None and not self._servers.is_listed(server)
         )
 
-    async def close(self) -> None:
-        """Let go of the servers."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.wait((self._refreshing,))
-        if self._servers is not None:
-            await self._servers.close()
-
     @property
     def _late(self) -> dict[str, Tool]:
         served = self._servers.tools if self._servers is not None else {}

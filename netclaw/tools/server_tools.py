@@ -123,10 +123,6 @@ class ServerTools:
         """Ask the servers what they have; takes a bounded time."""
         await self._servers.catalogue()
 
-    async def close(self) -> None:
-        """End the servers."""
-        await self._servers.close()
-
 
 def _named(tools: Iterable[ServerTool]) -> Iterable[tuple[str, ServerTool]]:
     """Each tool with the name that models see: `server__tool`, made distinct where it must be."""
