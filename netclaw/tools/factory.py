@@ -32,7 +32,15 @@ def make_tool_runner(
     """All core tools, and those of `servers`. `shell` runs commands as `facts` say, and `sources`
     look at the host; the session process brings all three, because tools reach them by ports only.
     """
-    tools: list[Tool] = [
+    served = ServerTools(servers) if servers is not None else None
+    registry = Registry(core_tools(shell), facts, servers=served)
+    registry.add(SearchTools(registry), LoadTool(registry))
+    return Dispatcher(registry, facts, sources)
+
+
+def core_tools(shell: ShellRunner) -> list[Tool]:
+    """The tools that every session has, in the order in which models are shown them."""
+    return [
         SetWorkingDirectory(),
         FileSearch(),
         FileRead(),
@@ -43,7 +51,3 @@ def make_tool_runner(
         ShellExecute(shell),
         SessionStatus(),
     ]
-    served = ServerTools(servers) if servers is not None else None
-    registry = Registry(tools, facts, servers=served)
-    registry.add(SearchTools(registry), LoadTool(registry))
-    return Dispatcher(registry, facts, sources)
