@@ -53,7 +53,7 @@ async def ask_unless_given(_call: ToolCall, given: GivenConsent | None) -> CallR
     return ASKED if given is None else ALLOWED
 
 
-@pytest.mark.requirement("authz.attempt")
+@pytest.mark.requirement("judging.attempt")
 async def test_an_attempt_keeps_its_id_from_the_proposal_to_the_launch(
     host: ScriptedHost, start: Start, tools: ScriptedTools
 ) -> None:
@@ -76,7 +76,7 @@ async def test_an_attempt_keeps_its_id_from_the_proposal_to_the_launch(
     assert tools.started == {"a": 1}
 
 
-@pytest.mark.requirement("authz.attempt")
+@pytest.mark.requirement("judging.attempt")
 async def test_every_call_of_a_model_has_an_attempt_of_its_own(
     host: ScriptedHost, start: Start, tools: ScriptedTools
 ) -> None:
@@ -86,7 +86,7 @@ async def test_every_call_of_a_model_has_an_attempt_of_its_own(
     assert len({call.attempt_id for call, _, _ in tools.judged}) == len(tools.judged) == 2
 
 
-@pytest.mark.requirement("authz.attempt")
+@pytest.mark.requirement("judging.attempt")
 async def test_a_ruling_is_the_result_of_a_call_that_does_not_run(
     host: ScriptedHost, start: Start, tools: ScriptedTools
 ) -> None:
@@ -108,7 +108,7 @@ async def test_a_ruling_is_the_result_of_a_call_that_does_not_run(
     assert not tools.started
 
 
-@pytest.mark.requirement("authz.judging-bounded")
+@pytest.mark.requirement("judging.bounded")
 async def test_a_judgement_that_does_not_end_denies_its_call(
     host: ScriptedHost, start: Start, tools: ScriptedTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,10 +106,14 @@ DENIED_TEXTS = {
         "The stored consents cannot be read, so nothing that needs one can run."
     ),
     DenyReason.UNATTENDED: (
-        'This call needs consent and nobody can give it here. Save an "Always" grant for it in'
-        " a chat of the same audience, or run `netclaw approvals trust-verb`."
+        "Denied (approval_required_unattended): this call needs a person's consent, and nobody can"
+        ' give it here. It was not run. An "Always" grant that was saved for it in a chat of the'
+        " same audience lets it run."
     ),
-    DenyReason.INTERNAL: "The call could not be judged, so it was not run.",
+    DenyReason.INTERNAL: (
+        "The call could not be judged, so it was not run. The operator can find out why with"
+        " `netclaw doctor`."
+    ),
 }
 """What the model reads; no path, no rule text, no root."""
 
