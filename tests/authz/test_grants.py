@@ -267,8 +267,10 @@ def test_a_grant_adds_nothing_below_a_wider_one() -> None:
     assert is_needed(shared, [here])
     assert is_needed(here, [shared])
     assert is_needed(replace(PUSH, words=("git", "pull")), [PUSH])
+    assert is_needed(PUSH, [replace(PUSH, shell_name="PowerShell")])
     assert PUSH.label == "git push"
     assert replace(PUSH, words=("echo x",)).label == '"echo x"'
+    assert replace(PUSH, form=GrantForm.LEGACY_EXACT, words=("git push",)).label == "git push"
 
 
 NO_PLACES = Places(paths={}, repositories={})

@@ -69,4 +69,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A malformed or newer grants file, a link or somebody else's is left as it is and "
         "reported; no stored grant counts, consent for once and for a chat still works.",
     ),
+    Requirement(
+        "approvals.file-saving",
+        "reference/authorization.md 5, Grants file",
+        "A grant is durable when it is acknowledged, in a file of its owner alone that is replaced "
+        "whole; an equal entry keeps its date, one that adds nothing is not saved, saving removes "
+        "nothing, and a kill at any step leaves the old file or the new one.",
+    ),
+    Requirement(
+        "approvals.file-edits",
+        "reference/authorization.md 5, Grants file",
+        "Edits by hand count at the next check and none is lost by a change that netclaw makes.",
+    ),
+    Requirement(
+        "approvals.file-versions",
+        "reference/authorization.md 5, Grants file",
+        "A grants file of version 2 is kept byte for byte and migrated, one of version 1 is moved "
+        "aside.",
+    ),
+    Requirement(
+        "approvals.revoke",
+        "reference/authorization.md 5, CLI",
+        "What is revoked is named by its label or as all of a tool and an audience; what is not "
+        "clear is refused, and a revocation counts at once.",
+    ),
 )

@@ -57,7 +57,9 @@ class Grant:
     @property
     def label(self) -> str:
         """The grant as lists and `approvals revoke` name it."""
-        return display_of(self.words)
+        # The words of a legacy grant are one text, quoted where it has to be already.
+        is_text = self.form is GrantForm.LEGACY_EXACT
+        return " ".join(self.words) if is_text else display_of(self.words)
 
     @property
     def scope(self) -> GrantScope:
