@@ -31,7 +31,7 @@ async def test_a_message_is_answered_and_journaled(world: World) -> None:
 async def test_a_shell_command_runs_in_the_sandbox_and_its_result_reaches_the_model(
     world: World,
 ) -> None:
-    command = '{"command": "echo made-by-$((40+2)); test -e /root/.netclaw || id -u"}'
+    command = '{"command": "echo made-by-$((40+2)); id -u"}'
     turn = await world.peer.turn("tools", f"[[tool:shell_execute {command}]] [[results]]")
 
     assert "made-by-42" in turn.text

@@ -39,8 +39,22 @@ FAST_CONFIG: dict[str, Any] = {
     "configVersion": 1,
     "Session": {"PrefillTimeoutSeconds": 60},
     "Supervision": {"BackoffSeconds": [0], "TurnCrashLimit": 1000, "QuarantineCrashes": 100000},
+    "Tools": {
+        "AudienceProfiles": {
+            "Personal": {"ApprovalPolicy": {"ToolOverrides": {"shell_execute": "Auto"}}}
+        }
+    },
 }
-"""No backoff and high thresholds, so that a killed session is back at once."""
+"""No backoff and high thresholds, so that a killed session is back at once; commands ask nobody."""
+
+ASKING: dict[str, Any] = {
+    "Tools": {
+        "AudienceProfiles": {
+            "Personal": {"ApprovalPolicy": {"ToolOverrides": {"shell_execute": "Approval"}}}
+        }
+    }
+}
+"""Commands ask, as they do where nothing is configured."""
 
 
 def merge(base: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
