@@ -8,7 +8,12 @@ import pytest
 
 from netclaw.core.errors import NotFoundError
 from netclaw.wire.v1.common_pb2 import JournalRow, Output
-from netclaw.wire.v1.gateway_pb2 import GetLedgerResponse, LedgerEntry, SendUserMessageRequest
+from netclaw.wire.v1.gateway_pb2 import (
+    GetLedgerResponse,
+    LedgerEntry,
+    SendUserMessageRequest,
+    SessionDetail,
+)
 from tests.cli.runner import Cli
 from tests.cli.scripted_daemon import ScriptedDaemon, said
 
@@ -169,6 +174,28 @@ def test_a_session_without_a_process_ends_the_wait(
     assert "the message is kept" in result.err
     assert "netclaw sessions restart notes" in result.err
     assert len(daemon.requests("GetLedger")) == looks
+
+
+@pytest.mark.requirement("cli.chat-ends")
+@pytest.mark.requirement("consent-cli.headless")
+def test_a_message_behind_a_turn_that_waits_for_a_decision_says_so(
+    cli: Cli, daemon: ScriptedDaemon
+) -> None:
+    daemon.script = silent
+    daemon.replies["GetSession"] = SessionDetail(open_approvals=["c1"])
+    daemon.row("notes").pid = 7
+
+    def rest(name: str) -> None:
+        if name == "GetLedger" and len(daemon.requests("GetLedger")) > 1:
+            daemon.row("notes").pid = 0
+
+    daemon.on_call = rest
+    daemon.journal = [JournalRow(seq=11, type="Passivated")]
+    known(daemon, "waiting")
+    result = cli("chat", "-p", "hi", "--resume", "notes", "--json")
+    assert (result.code, result.json["error"]["code"]) == (1, "interrupted")
+    assert "process 7; a call waits for a decision: netclaw approvals pending" in result.err
+    assert "waits behind it" in result.err
 
 
 @pytest.mark.requirement("cli.chat-ends")

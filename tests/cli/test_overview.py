@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from netclaw.cli.words import context_use, tokens
 from netclaw.wire.v1 import admin_pb2
+from netclaw.wire.v1.gateway_pb2 import SessionDetail
 from tests.cli.runner import Cli
 from tests.cli.scripted_daemon import ScriptedDaemon
 
@@ -71,6 +74,20 @@ def test_status_shows_sessions_queue_storage_sandbox_model_and_memory(
     row = cli("status", "--json").json
     assert row["sessions"] == {"total": 9, "live": 3, "passive": 5, "quarantined": 1}
     assert row["memory"] == {"daemonBytes": 62 * MIB, "sessionsBytes": 21 * MIB}
+
+
+@pytest.mark.requirement("consent-cli.count")
+def test_calls_that_wait_for_a_decision_are_counted(cli: Cli, daemon: ScriptedDaemon) -> None:
+    fill(daemon)
+    assert "decisions" not in cli.ok("status").out
+    daemon.status.open_approvals = 2
+    assert "  decisions  2 calls to decide: netclaw approvals pending" in cli.ok("status").out
+    assert cli.ok("status", "--json").json["approvals"] == {"open": 2}
+    assert "approvals pending" not in cli.ok("sessions", "show", "notes").out
+    daemon.replies["GetSession"] = SessionDetail(open_approvals=["c1", "c2"])
+    shown = cli.ok("sessions", "show", "notes").out
+    assert re.search(r"calls that wait for a decision *c1, c2\n", shown)
+    assert shown.endswith("decide about them: netclaw approvals pending\n")
 
 
 def fill(daemon: ScriptedDaemon) -> None:

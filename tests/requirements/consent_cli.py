@@ -57,4 +57,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "reference 5",
         "Always anywhere and Deny are marked as far-reaching, on a terminal with colours only.",
     ),
+    Requirement(
+        "consent-cli.count",
+        "issue 4 item 5",
+        "netclaw status and sessions show say how many calls wait for a decision, and where to"
+        " decide.",
+    ),
+    Requirement(
+        "consent-cli.headless",
+        "decision 23",
+        "chat -p is unattended: the session denies what needs consent at once, the run names it on"
+        " standard error and goes on; a message behind a turn that waits for a decision says so.",
+    ),
 )

@@ -113,7 +113,7 @@ class Lookout:
         elif entry.outcome not in OPEN:
             self._on_ended(entry)
         elif not self._follower.fail(entry.turn_id):
-            self._on_open(entry, detail.row)
+            self._on_open(entry, detail)
 
     def is_running(self) -> bool:
         """Whether the message's own turn runs now; False if nobody can be asked."""
@@ -177,7 +177,8 @@ class Lookout:
             fix=f"Read the answer with `netclaw sessions history {self._session_id}`.",
         )
 
-    def _on_open(self, entry: LedgerEntry, row: SessionRow) -> None:
+    def _on_open(self, entry: LedgerEntry, detail: SessionDetail) -> None:
+        row = detail.row
         if row.quarantined:
             raise held_back(
                 "The session crashed repeatedly and is quarantined; the message is kept.",
@@ -186,6 +187,8 @@ class Lookout:
         is_idle = not row.pid and row.phase == "passive"
         self._looks_idle = self._looks_idle + 1 if is_idle else 0
         if is_idle and self._looks_idle >= (LEFT_LOOKS if self._has_left(row) else IDLE_LOOKS):
+            if detail.open_approvals:
+                raise left_undecided()
             raise left_alone(
                 "The session's process ended before the message was answered, and none follows;"
                 " the message is kept.",
@@ -194,8 +197,10 @@ class Lookout:
         if self._is_seen and row.pid:
             return  # who reads the answer as it comes knows that it comes
         process = f"process {row.pid}" if row.pid else "no process yet"
+        hint = "; a call waits for a decision: netclaw approvals pending"
         self._say(
             f"[waiting] the message is {entry.outcome}; the session is {row.phase}, {process}"
+            f"{hint if detail.open_approvals else ''}"
         )
 
     def _has_left(self, row: SessionRow) -> bool:
@@ -229,6 +234,14 @@ def left_alone(sentence: str, session_id: str) -> InterruptedByStopError:
     """A session at rest keeps the message; nothing runs it until somebody acts."""
     return InterruptedByStopError(
         sentence, fix=f"`netclaw sessions restart {session_id}` starts one that answers it."
+    )
+
+
+def left_undecided() -> InterruptedByStopError:
+    """A session at rest keeps the message behind a turn that waits for a person."""
+    return InterruptedByStopError(
+        "A call of an earlier turn waits for a decision; the message is kept and waits behind it.",
+        fix="See `netclaw approvals pending`; once it is decided, the message is answered.",
     )
 
 

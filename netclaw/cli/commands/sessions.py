@@ -170,6 +170,8 @@ def show(app: App, *, session_id: str) -> None:
     if detail.last_input_tokens:
         row["context"] = context_use(detail.last_input_tokens, detail.context_window)
     _print_fields(app, row, 0)
+    if detail.open_approvals:
+        app.say("decide about them: netclaw approvals pending")
 
 
 def _print_fields(app: App, row: JsonRow, indent: int) -> None:

@@ -107,6 +107,7 @@ def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: lis
                 "passive": passive(found),
                 "quarantined": found.quarantined_sessions,
             },
+            "approvals": {"open": found.open_approvals},
             "inputs": {"admitted": found.admitted_inputs, "pending": found.pending_inputs},
             "turns": {"completed": found.turns_completed, "failed": found.turns_failed},
             "storage": {
@@ -155,6 +156,9 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
         ("sandbox", f"{found.sandbox_backend or 'none'}{limits}"),
         ("memory", _memory(found)),
     ]
+    if found.open_approvals:
+        waiting_calls = counted(found.open_approvals, "call")
+        facts.append(("decisions", f"{waiting_calls} to decide: netclaw approvals pending"))
     if found.outbox_waiting:
         facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
     facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
