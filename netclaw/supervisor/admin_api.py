@@ -29,6 +29,7 @@ from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.gateway_api import Gateway
+from netclaw.supervisor.grants_api import AdminGrants
 from netclaw.supervisor.memory_use import measure
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
@@ -82,7 +83,7 @@ class Daemon(Protocol):
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
 
 
-class Admin:
+class Admin(AdminGrants):
     """Implements `Admin` of admin.proto; see there for what each method promises."""
 
     def __init__(
@@ -235,6 +236,7 @@ class Admin:
             database_bytes=counts.database_bytes,
             outbox_waiting=counts.outbox_waiting,
             config_problem=self._daemon.config_problem,
+            grants_problem=(await services.consents.stored.read()).fault or "",
             daemon_memory_bytes=memory.daemon_bytes,
             sessions_memory_bytes=memory.sessions_bytes,
         )

@@ -271,6 +271,7 @@ def test_a_grant_adds_nothing_below_a_wider_one() -> None:
     assert PUSH.label == "git push"
     assert replace(PUSH, words=("echo x",)).label == '"echo x"'
     assert replace(PUSH, form=GrantForm.LEGACY_EXACT, words=("git push",)).label == "git push"
+    assert ChatGrant(audience=PERSONAL, tool="shell_execute", words=("a", "b c")).label == 'a "b c"'
 
 
 NO_PLACES = Places(paths={}, repositories={})

@@ -16,6 +16,7 @@ from netclaw.core.authz.grants_file import (
     NeedsMigrationError,
     read,
     read_version_2,
+    version_of,
     write,
 )
 from tests.authz.world import AT
@@ -169,3 +170,14 @@ def test_what_is_written_is_read_back(grants: list[Grant]) -> None:
     again = read(text)
     assert sorted(again, key=repr) == sorted(grants, key=repr)
     assert write(again) == text
+
+
+@pytest.mark.requirement("authz.grants-file")
+def test_a_file_says_its_version_or_is_none() -> None:
+    assert version_of('{"version": 1, "anything": []}') == 1
+    assert version_of(document(TOKENS)) == 3
+    for text in ('{"version": true}', '{"version": "3"}', '{"version": 3.0}', "{}"):
+        assert version_of(text) is None
+    for text in ("[]", "{", '{"version": 3, "version": 3}', " " * (MAX_BYTES + 1)):
+        with pytest.raises(GrantsFileError):
+            version_of(text)

@@ -7,7 +7,7 @@ import pytest
 from netclaw.core.authority import Audience
 from netclaw.core.authz.grants import Grant, GrantForm, GrantStore
 from netclaw.core.authz.requests import Consents
-from netclaw.core.authz.trust import trusted_phrase
+from netclaw.core.authz.trust import grant_of_phrase, trusted_phrase
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.session.rulings import Outcome
 from tests.authz.world import AT, Shell, facts_of
@@ -67,3 +67,13 @@ def test_more_than_that_is_refused(text: str) -> None:
     facts, _ = facts_of(text)
     with pytest.raises(InvalidArgumentError):
         trusted_phrase(facts)
+
+
+@pytest.mark.requirement("authz.trust")
+def test_a_trusted_phrase_becomes_a_grant_for_everywhere() -> None:
+    grant = grant_of_phrase(("git", "push"), Audience.TEAM, created_at=AT)
+    assert (grant.audience, grant.tool, grant.directory) == (Audience.TEAM, "shell_execute", None)
+    assert grant.form is GrantForm.TOKENS
+    for words in ((), ("",), ("git", "a\u202eb"), ("a\nb",)):
+        with pytest.raises(InvalidArgumentError):
+            grant_of_phrase(words, Audience.TEAM, created_at=AT)

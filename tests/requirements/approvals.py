@@ -93,4 +93,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What is revoked is named by its label or as all of a tool and an audience; what is not "
         "clear is refused, and a revocation counts at once.",
     ),
+    Requirement(
+        "approvals.list",
+        "cli.md approvals",
+        "All that is consented to is listed with its audience, tool and place, chats included.",
+    ),
+    Requirement(
+        "approvals.trust",
+        "reference/authorization.md 5, CLI",
+        "The words of one plain command can be trusted ahead of any call; options, redirects, "
+        "assignments, names that are not literal and several commands are refused.",
+    ),
 )

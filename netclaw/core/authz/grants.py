@@ -78,6 +78,11 @@ class ChatGrant:
     words: tuple[str, ...]
     digest: str | None = None
 
+    @property
+    def label(self) -> str:
+        """The consent as lists and `approvals revoke` name it."""
+        return display_of(self.words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneTimeKey:

@@ -6,7 +6,11 @@ matter. So everything that is more than the words of one command is refused (ref
 
 from __future__ import annotations
 
+from netclaw.core.authority import Audience
 from netclaw.core.authz.facts import ShellFacts
+from netclaw.core.authz.grants import Grant, GrantForm
+from netclaw.core.authz.profiles import SHELL
+from netclaw.core.authz.text_gate import is_printable_word
 from netclaw.core.errors import InvalidArgumentError
 
 _FIX = "Give the words of one command alone, for example: git push"
@@ -35,3 +39,20 @@ def trusted_phrase(facts: ShellFacts) -> tuple[str, ...]:
             "An option or an argument is no part of a phrase: it would not be compared.", fix=_FIX
         )
     return candidate.phrase
+
+
+def grant_of_phrase(words: tuple[str, ...], audience: Audience, *, created_at: str) -> Grant:
+    """The grant for a trusted phrase: everywhere, for one audience.
+
+    Raises `InvalidArgumentError` for words that no phrase can have; whether they are a phrase is
+    decided by `trusted_phrase`, where the text they come from is known.
+    """
+    if not words or not all(word and is_printable_word(word) for word in words):
+        raise InvalidArgumentError("A phrase has at least one word, and no control character.")
+    return Grant(
+        audience=audience,
+        tool=SHELL,
+        form=GrantForm.TOKENS,
+        words=words,
+        created_at=created_at,
+    )
