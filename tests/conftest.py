@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import hangs
+
 KIND_BY_FOLDER = {
     "process": "process",
     "sandbox": "sandbox",
@@ -46,9 +48,12 @@ def random_seed() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Chooses the random seed once, before workers start, so that all of them agree on it."""
-    del config
+    """Chooses the random seed once, before workers start, so that all of them agree on it.
+
+    Every process of the run tells what hung in it.
+    """
     os.environ[SEED_VARIABLE] = str(random_seed())
+    config.pluginmanager.register(hangs, "netclaw-hangs")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -48,6 +48,7 @@ from tests.fakes.model_record import Director, Outcome, Recorded
 from tests.fakes.model_reply import NO_FAULTS, Reply
 from tests.fakes.model_script import ScriptError, parse_rounds
 from tests.fakes.model_wire import Frame
+from tests.witnesses import witness
 
 __all__ = ["Director", "FakeModel", "Outcome", "Recorded", "json_response"]
 
@@ -102,6 +103,16 @@ class FakeModel:
         self.title_count = 0
         self.by_message: Counter[str] = Counter()
         self.gates = Gates()
+        witness(self)
+
+    def tell(self) -> str:
+        """The calls of late and how they ended."""
+        calls = [*self.requests, *self.title_requests][-30:]
+        return "\n".join(
+            f"{call.index} {call.message[:80]!r} round {call.round_index} attempt {call.attempt}"
+            f"{' (title)' if call.is_title else ''}: {call.outcome}"
+            for call in calls
+        )
 
     @property
     def url(self) -> str:

@@ -30,6 +30,7 @@ import grpc
 
 from tests.fakes.model import FakeModel
 from tests.process.peer import Peer
+from tests.witnesses import TAIL_CHARACTERS, tail_of, witness
 
 NETCLAWD = Path(sys.executable).parent / "netclawd"
 NETCLAW = Path(sys.executable).parent / "netclaw"
@@ -89,6 +90,12 @@ class World:
         self._launcher = launcher
         self._starts = 0
         self._errors_folder = self.home.parent
+        witness(self)
+
+    def tell(self) -> str:
+        """The ends of the daemon's and the sessions' logs."""
+        logs = sorted(self.home.glob("**/session.log"))
+        return "\n".join((self.log[-TAIL_CHARACTERS:], *map(tail_of, logs)))
 
     async def __aenter__(self) -> Self:
         await self.model.__aenter__()

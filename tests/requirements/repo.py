@@ -54,4 +54,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Each sentence of the sessions document names the requirements that show it, or what it"
         " waits for.",
     ),
+    Requirement(
+        "repo.hangs",
+        "feasibility, section 10",
+        "A test that hangs, in its teardown too, is ended and shows what every task waits for.",
+    ),
 )

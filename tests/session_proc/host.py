@@ -44,6 +44,7 @@ from netclaw.wire.v1.session_host_pb2 import (
 )
 from tests.fakes.consents import MemoryConsents
 from tests.session_proc.journal import SESSION, MemoryJournal, RefusedError, StaleError
+from tests.witnesses import tail_of, witness
 
 TOKEN = "one-time-token"
 
@@ -129,6 +130,21 @@ class ScriptedHost:
         self._is_shut = False
         self._out: asyncio.Queue[ToSession | None] = asyncio.Queue()
         self._server: grpc.aio.Server | None = None
+        witness(self)
+
+    def tell(self) -> str:
+        """Where the stream, the journal and the session's own log stand."""
+        return "\n".join(
+            (
+                f"stream {self._streams}, connected: {self.connected.is_set()}",
+                f"journal: {self.journal.names()}",
+                f"appends: {[[e.type for e in append.events] for append in self.seen.appends]}",
+                f"outputs: {[output.type for output in self.seen.outputs][-50:]}",
+                f"phases: {self.seen.phases}, pongs: {self.seen.pongs[-10:]}",
+                f"failing: {[failing.stack for failing in self.seen.failing]}",
+                tail_of(Path(self.bootstrap().log_path)),
+            )
+        )
 
     def bootstrap(self, *, supervisor_pid: int | None = None, memory_mib: int = 512) -> Bootstrap:
         """What the next process starts from."""
