@@ -68,6 +68,8 @@ class ToolContext:
     """Called at the first result and each streamed item: resets the execution watchdog."""
     loaded: tuple[str, ...] = ()
     """Deferred tools that the model call was shown which made this call (see `exposure`)."""
+    round_index: int = 0
+    """The turn's round whose calls are judged, or the next one; a result is read in a later one."""
     silence_s: float = 90.0
     """Session.ToolExecutionTimeoutSeconds: how long a tool may give nothing (decision 30)."""
     max_inline_chars: int = 12_000

@@ -66,6 +66,7 @@ class ToolContexts:
             redact=self._redact,
             on_item=on_item,
             loaded=exposure.loaded(state.leases),
+            round_index=turn.rounds,
             silence_s=self._settings.timeouts.tool_execution_s,
             max_inline_chars=self._settings.tuning.max_inline_tool_result_chars,
         )

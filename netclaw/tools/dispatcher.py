@@ -30,6 +30,7 @@ from netclaw.tools.authorization import authorizer, presenting
 from netclaw.tools.authorization.authorizer import Authorizer, Question
 from netclaw.tools.authorization.judgements import Judgement, Judgements
 from netclaw.tools.authorization.remediation import instruction, present
+from netclaw.tools.authorization.retries import TemporaryRetries
 from netclaw.tools.authorization.subjects import FactSources, ServerTool
 from netclaw.tools.faults import ToolFault, classify
 from netclaw.tools.registry import Registry
@@ -50,6 +51,7 @@ class Dispatcher:
         self._registry = registry
         self._authorizer = Authorizer(facts, sources)
         self._judgements = Judgements()
+        self._retries = TemporaryRetries()
 
     async def recall(self, loaded: tuple[str, ...]) -> None:
         """See `ToolRunner`."""
@@ -82,6 +84,8 @@ class Dispatcher:
         await self._registry.recall(context.loaded)
         question = self._question(call, context)
         found = await self._authorizer.evaluate(question)
+        at = (context.turn_id, context.round_index)
+        found = self._retries.settle(found, at, is_consented=given is not None)
         ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
         keys, note = authorizer.NO_KEYS, ""
         if given is not None:

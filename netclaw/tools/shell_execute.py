@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from netclaw.core.path_rules import protected_paths
-from netclaw.core.settings import SandboxNetwork, ShellMode
-from netclaw.core.tool_call import FileOperation, OutcomeCategory
+from netclaw.core.authz.requests import ShellCall
 from netclaw.ports.shell_runner import (
-    SandboxProfile,
     ShellEnd,
     ShellLimits,
     ShellOutcome,
@@ -17,16 +14,14 @@ from netclaw.ports.shell_runner import (
     ShellRunner,
 )
 from netclaw.ports.tool import ToolContext
+from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.capture import Capture
-from netclaw.tools.faults import Remediation, ToolFault
-from netclaw.tools.git_worktree import common_directory
-from netclaw.tools.places import Places, ensure_own, places_for, project_directory
+from netclaw.tools.faults import ToolFault
 from netclaw.tools.schema import Arguments, Field, Kind
+from netclaw.tools.shell_confinement import clear_again, profile_of
 from netclaw.tools.shell_program import shell_program
+from netclaw.tools.shell_verdict import boundary, lost_files, verdict
 from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
-
-MAX_COMMAND_BYTES = 100_000
-"""The kernel takes at most 128 KiB in one argument."""
 
 
 class ShellExecute:
@@ -35,9 +30,9 @@ class ShellExecute:
     name = "shell_execute"
     description = (
         "Runs a command line with bash in a sandbox and returns its output (stdout and stderr "
-        "together) and exit status. Only the working directory, the session's folders and $TMPDIR "
-        "can be written; the network is off unless it was allowed. Every process the command "
-        "starts ends with it."
+        "together) and exit status. It can write the project directory, the session's folders, "
+        "$TMPDIR and what it names, as far as it was allowed; the network is off unless it was "
+        "allowed. Every process the command starts ends with it."
     )
     audiences = OPERATOR_ONLY
     fields: tuple[Field, ...] = (
@@ -69,32 +64,34 @@ class ShellExecute:
         self._runner = runner
 
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
-        """See `Tool`."""
+        """See `Tool`. What runs, and where, is what was judged: nothing is read again."""
         context = scope.context
         if arguments.flag("background"):
             raise ToolFault.correction(
                 "Background jobs are not available yet. Run the command in the foreground, with "
                 "`timeout_seconds` if it takes long."
             )
-        command = judged_command(arguments.text("command"))
-        places = places_for(context)
-        cwd = working_directory(arguments.text("working_directory"), places)
+        call = judged_call(scope.clearance)
         request = ShellRequest(
-            argv=(shell_program(), "--norc", "--noprofile", "-c", command),
-            cwd=cwd,
+            argv=(shell_program(), "--norc", "--noprofile", "-c", call.command),
+            cwd=call.surroundings.cwd,
             environment=_environment(context),
-            profile=_profile(context, places),
+            profile=profile_of(scope.clearance, context.storage),
             limits=_limits(arguments, context),
             umask=context.settings.umask,
         )
         capture = Capture(context.settings.capture_ceiling_bytes)
         outcome = await self._supervised(request, scope, _sink(capture, context.on_item))
-        return _result(capture, outcome, request.limits, context)
+        return _result(capture, outcome, request, scope)
 
     async def _supervised(
         self, request: ShellRequest, scope: Scope, sink: Callable[[bytes], None]
     ) -> ShellOutcome:
-        """Runs it with the supervisor knowing of the tree from before its first step."""
+        """Runs it with the supervisor knowing of the tree from before its first step.
+
+        Between the last judgement and the command's first step nothing is waited for but its view,
+        which was planned before.
+        """
         trees, call_id = scope.context.trees, scope.call_id
         is_announced = False
 
@@ -102,6 +99,7 @@ class ShellExecute:
             nonlocal is_announced
             is_announced = True
             await trees.opened(call_id, pid, start_ticks)
+            await clear_again(scope.clearance)
 
         is_gone = True  # a cancelled or failed run returns only when its tree is dead
         try:
@@ -113,66 +111,20 @@ class ShellExecute:
         return outcome
 
 
-def judged_command(command: str) -> str:
-    """The command unchanged, or a `ToolFault`: what is run is byte for byte what was judged.
-
-    Control characters other than newline and tab are refused before anything looks at the text,
-    because a reader and a parser would not see the same command (decision 38).
-    """
-    if not command.strip():
+def judged_call(clearance: Clearance) -> ShellCall:
+    """The command as it was judged. Raises `ToolFault` for one that nothing can be run of."""
+    call = clearance.request.call
+    if not isinstance(call, ShellCall) or not call.command.strip():
         raise ToolFault.invalid("`command` is empty.")
-    for at, char in enumerate(command):
-        if (ord(char) < 0x20 and char not in "\n\t") or 0x7F <= ord(char) < 0xA0:
-            raise ToolFault.invalid(
-                f"`command` holds the control character U+{ord(char):04X} at position {at}; "
-                "only newline and tab are allowed."
-            )
-    if len(command.encode("utf-8")) > MAX_COMMAND_BYTES:
-        raise ToolFault.correction(
-            f"`command` is longer than {MAX_COMMAND_BYTES} bytes. Write the script into a file "
-            "with file_write and run that.",
-            remediation=Remediation.SHORTEN_SHELL_COMMAND,
-        )
-    return command
-
-
-def working_directory(text: str, places: Places) -> str:
-    """The resolved folder to run in. Raises `ToolFault`."""
-    located = places.locate(text, FileOperation.READ)
-    real = os.path.realpath(located.path)
-    places.judge_real(located.root, real)
-    if not os.path.isdir(real):
-        raise ToolFault.missing(f"The folder {located.path} does not exist.")
-    return real
+    folder = call.surroundings.cwd
+    if not os.path.isdir(folder):
+        raise ToolFault.missing(f"The folder {folder} does not exist.")
+    return call
 
 
 def _environment(context: ToolContext) -> dict[str, str]:
     tmp = context.storage.tmp
     return {"HOME": tmp, "TMPDIR": tmp, "TMP": tmp, "TEMP": tmp}
-
-
-def _profile(context: ToolContext, places: Places) -> SandboxProfile | None:
-    """The view of the command, derived from what its session may reach."""
-    if context.settings.shell_mode is ShellMode.HOST_ALLOWED:
-        return None
-    storage = context.storage
-    for root in places.roots:
-        ensure_own(root)
-    writable = [root.real for root in places.roots if root.is_writable]
-    configured = map(os.path.realpath, context.settings.writable_roots)
-    writable += [path for path in configured if os.path.isdir(path)]
-    project = project_directory(context)
-    common = common_directory(project.real) if project is not None else None
-    if common is not None:
-        writable.append(common)
-    tmp = os.path.realpath(storage.tmp)
-    return SandboxProfile(
-        home=places.home,
-        writable=tuple(dict.fromkeys(path for path in writable if path != os.path.dirname(tmp))),
-        masked=(*protected_paths(places.home), os.path.realpath(storage.staging)),
-        tmp=tmp,
-        has_network=context.settings.sandbox_network is SandboxNetwork.ALWAYS,
-    )
 
 
 def _limits(arguments: Arguments, context: ToolContext) -> ShellLimits:
@@ -200,46 +152,17 @@ def _sink(capture: Capture, on_item: Callable[[], None]) -> Callable[[bytes], No
 
 
 def _result(
-    capture: Capture, outcome: ShellOutcome, limits: ShellLimits, context: ToolContext
+    capture: Capture, outcome: ShellOutcome, request: ShellRequest, scope: Scope
 ) -> Outcome:
-    category, note = _verdict(outcome, limits, context)
+    category, ended = verdict(outcome, request.limits, scope.context.silence_s)
+    text = capture.text()
     if not capture.total and outcome.end is ShellEnd.EXITED:
-        note = f"{note} It printed nothing."
+        ended = f"{ended} It printed nothing."
+    held = boundary(text, outcome, request.profile)
+    lost = lost_files(scope.clearance, request.profile)
     return Outcome(
-        text=capture.text(), category=category, note=note, is_complete=capture.is_complete
+        text=text,
+        category=category,
+        note=" ".join(filter(None, (ended, held, lost))),
+        is_complete=capture.is_complete,
     )
-
-
-def _verdict(
-    outcome: ShellOutcome, limits: ShellLimits, context: ToolContext
-) -> tuple[OutcomeCategory, str]:
-    """Category and sentence; no times in it, so that equal outcomes read equal (loop guard)."""
-    match outcome.end:
-        case ShellEnd.EXITED if outcome.exit_code == 0:
-            return OutcomeCategory.SUCCESS, "The command ended with exit status 0."
-        case ShellEnd.EXITED:
-            return OutcomeCategory.FAILURE, _status_sentence(outcome.exit_code)
-        case ShellEnd.SIGNALLED:
-            return OutcomeCategory.FAILURE, f"The command died of signal {-outcome.exit_code}."
-        case ShellEnd.SILENCE:
-            silence = f"The command was ended: it gave nothing for {context.silence_s:g} seconds."
-            return OutcomeCategory.TIMEOUT, silence
-        case ShellEnd.TOTAL_TIME:
-            total = f"The command was ended after its {limits.total_s:g} seconds."
-            return OutcomeCategory.TIMEOUT, total
-        case ShellEnd.MEMORY:
-            memory = f"The command was ended: it used more than {limits.memory_mib} MiB of memory."
-            return OutcomeCategory.FAILURE, memory
-        case ShellEnd.PROCESSES:
-            count = f"The command was ended: it had more than {limits.processes} processes."
-            return OutcomeCategory.FAILURE, count
-        case _:
-            detail = outcome.detail or "The command could not be started."
-            return OutcomeCategory.FAILURE, f"{detail} It was not run."
-
-
-def _status_sentence(status: int) -> str:
-    sentence = f"The command ended with exit status {status}."
-    if 128 < status <= 128 + 64:
-        sentence += f" A status of 128 + {status - 128} usually means signal {status - 128}."
-    return sentence

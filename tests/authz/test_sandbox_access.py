@@ -19,7 +19,7 @@ from netclaw.core.authz.requests import (
     Policy,
     ShellCall,
 )
-from netclaw.core.authz.sandbox_access import NOTHING, SandboxAccess, access_of
+from netclaw.core.authz.sandbox_access import NOTHING, SandboxAccess, access_of, is_covered
 from netclaw.core.path_rules import is_below
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import SandboxNetwork, ShellMode, ToolSettings
@@ -288,6 +288,23 @@ def test_a_path_of_which_nothing_is_known_opens_nothing() -> None:
     unresolved = dict.fromkeys(shell_call(request).paths, UNKNOWN)
     unknown = replace(blind, call=replace(shell_call(blind), paths=unresolved))
     assert access_of(unknown, allowed(), AUTO, SETTINGS).writable == ()
+
+
+@pytest.mark.requirement("sandbox-access.at-the-gate")
+def test_what_was_given_may_shrink_and_never_grow() -> None:
+    given_now = SandboxAccess(writable=("/a", "/b"), configured=("/c",), readable=("/d",))
+    assert is_covered(given_now, given_now)
+    assert is_covered(NOTHING, replace(given_now, has_network=True))
+    for less in (
+        replace(given_now, writable=("/a",)),
+        replace(given_now, configured=()),
+        replace(given_now, readable=("/e",)),
+    ):
+        assert is_covered(less, given_now) is (less.readable == ("/d",))
+        assert not is_covered(given_now, less)
+    assert not is_covered(replace(NOTHING, has_network=True), NOTHING)
+    assert not is_covered(replace(NOTHING, is_confined=False), NOTHING)
+    assert is_covered(NOTHING, replace(NOTHING, is_confined=False))
 
 
 WORDS = st.sampled_from(

@@ -42,6 +42,30 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " credentials and other netclaw homes however they are named.",
     ),
     Requirement(
+        "sandbox-access.at-the-gate",
+        "authorization reference 1, step 12",
+        "A command is judged once more when its process tree is known and nothing of it ran: if it"
+        " may no longer start, or would be given less, it does not run.",
+    ),
+    Requirement(
+        "sandbox-access.boundary-is-named",
+        "issue 4 item 6",
+        "Where a command failed and says that something was denied, the result names what it could"
+        " write and whether it had the network; otherwise nothing is guessed.",
+    ),
+    Requirement(
+        "sandbox-access.temporary-retry",
+        "authorization reference 6",
+        "A call that was advised to use its own temporary folder, and is repeated exactly after"
+        " that was read, is asked for once only; every repetition takes an advice of its own.",
+    ),
+    Requirement(
+        "sandbox-access.environment",
+        "authorization reference 1, step 12",
+        "Nothing of the daemon's environment that changes how a shell or a loader starts reaches a"
+        " command, and its input is closed.",
+    ),
+    Requirement(
         "sandbox-access.modes",
         "issue 4 item 6",
         "Where commands run unconfined, and for other tools, no sandbox access is promised.",

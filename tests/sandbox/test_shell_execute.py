@@ -103,7 +103,7 @@ async def test_cancelling_kills_closes_and_passes_on(rig: Rig) -> None:
         ("echo \x85", "U+0085"),
         ("", "empty"),
         (" \n\t", "empty"),
-        ("echo " + "x" * 100_001, "longer than"),
+        ("echo " + "x" * 100_001, "too long"),
     ],
 )
 async def test_what_cannot_be_judged_is_refused_unrun(rig: Rig, command: str, word: str) -> None:
@@ -186,7 +186,9 @@ async def test_the_working_directory_is_the_project_else_the_session(rig: Rig) -
         assert (project / "made").read_text() == "x\n"
         sub = await rig.call("shell_execute", command="pwd", working_directory="sub")
         assert sub.text.startswith(f"{project}/sub\n")
-        for wrong in ("/etc", "..", str(rig.home), "none"):
+        away = await rig.call("shell_execute", command="pwd", working_directory="/etc")
+        assert away.text.startswith("/etc\n")  # the operator's profile reaches everywhere
+        for wrong in ("..", str(rig.home), "none"):
             result = await rig.call("shell_execute", command="pwd", working_directory=wrong)
             assert result.receipt.category in {
                 OutcomeCategory.ACCESS_DENIED,
@@ -236,7 +238,7 @@ async def test_git_works_in_a_linked_worktree(rig: Rig) -> None:
         result = await rig.call(
             "shell_execute",
             command=f"echo x > f && git add f && {identity} commit -q -m two && git log --oneline;"
-            "echo x > ../main/planted",
+            "echo ../main/planted | xargs touch",
         )
         assert " two" in result.text
         assert not (folder / "main/planted").exists()
@@ -246,8 +248,9 @@ async def test_git_works_in_a_linked_worktree(rig: Rig) -> None:
 async def test_host_allowed_runs_unconfined_and_still_ends_its_tree(rig: Rig) -> None:
     rig.settings = ToolSettings(shell_mode=ShellMode.HOST_ALLOWED)
     marker = f"marker-{secrets.token_hex(8)}"
-    command = f'cat {rig.secret_file}; echo $PWD; (setsid bash -c "exec -a {marker} sleep 60" &)'
-    result = await rig.call("shell_execute", command=command)
+    script = f'cat ../../../config/*; pwd; (setsid bash -c "exec -a {marker} sleep 60" &)'
+    (rig.workspace / "script.sh").write_text(script)
+    result = await rig.call("shell_execute", command="bash script.sh")
     assert "*** of the host" in result.text
     assert str(rig.workspace) in result.text
     assert marked(marker) == []
@@ -267,7 +270,7 @@ async def test_a_view_that_cannot_be_held_is_a_plain_failure(rig: Rig) -> None:
     Path(rig.storage.artifacts).mkdir()
     os.rmdir(rig.storage.artifacts)
     os.symlink(rig.home / "config", rig.storage.artifacts)
-    result = await rig.call("shell_execute", command="cat ../artifacts/*")
+    result = await rig.call("shell_execute", command="ls -A")
     assert result.receipt.category is OutcomeCategory.FAILURE
     assert "of the host" not in result.text
     assert result.text.endswith("It was not run.")

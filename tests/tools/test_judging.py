@@ -357,9 +357,9 @@ HOSTILE = {
     "too long": ("echo " + "x" * 1_000_000, "too long"),
     "wide": ("echo " + "\u00e9" * 60_000, "too long"),
     "surrogate": ("echo \ud800", "Unicode"),
-    "control": ("echo \x1b[2J", "cannot be judged"),
-    "nul": ("echo \0", "cannot be judged"),
-    "bidi": ("echo \u202e", "cannot be judged"),
+    "control": ("echo \x1b[2J", "control character"),
+    "nul": ("echo \0", "control character"),
+    "bidi": ("echo \u202e", "control character"),
 }
 
 

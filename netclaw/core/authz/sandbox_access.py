@@ -68,6 +68,17 @@ def access_of(
     )
 
 
+def is_covered(given: SandboxAccess, now: SandboxAccess) -> bool:
+    """Whether what a call was given is no more than what it would be given now."""
+    return (
+        set(given.writable) <= set(now.writable)
+        and set(given.configured) <= set(now.configured)
+        and set(given.readable) <= set(now.readable)
+        and given.has_network <= now.has_network
+        and given.is_confined >= now.is_confined
+    )
+
+
 def _configured(policy: Policy, settings: ToolSettings) -> Iterator[str]:
     rule = policy.profile.write
     if rule.mode is not FileMode.NONE:

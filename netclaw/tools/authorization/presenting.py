@@ -33,7 +33,18 @@ async def ruling_for(
         made = ruling_of(decision, redact)
     else:
         made = await asyncio.to_thread(ruling_of, decision, redact)
-    return replace(made, cwd=cwd_of(request))
+    return _with_refusal(replace(made, cwd=cwd_of(request)), request, decision)
+
+
+def _with_refusal(
+    ruling: CallRuling, request: AuthorizationRequest, decision: Decision
+) -> CallRuling:
+    """A text that nobody can judge is a wrong call, and the model is told what is wrong with it."""
+    call = request.call
+    if decision.deny is not DenyReason.SHELL_TEXT_REFUSED or not isinstance(call, ShellCall):
+        return ruling
+    sentence = call.refusal.sentence if call.refusal is not None else ruling.text
+    return replace(ruling, text=sentence, category=OutcomeCategory.INVALID_INPUT)
 
 
 def is_as_asked(request: ConsentRequest, ruling: CallRuling) -> bool:
