@@ -7,6 +7,7 @@ from collections.abc import Callable
 from netclaw.core.ids import SessionId
 from netclaw.core.session import exposure
 from netclaw.core.session.effects import RunTool
+from netclaw.core.session.open_work import is_attended
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.consents import ConsentSource
@@ -56,7 +57,7 @@ class ToolContexts:
             session_id=self._session_id,
             turn_id=turn.turn_id,
             authority=turn.authority,
-            is_attended=any(item.admitted.attended for item in state.in_turn),
+            is_attended=is_attended(state),
             storage=self._storage,
             settings=self._settings.tools,
             working_directory=state.working_directory,

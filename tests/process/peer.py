@@ -82,7 +82,13 @@ class Peer:
         return self._metadata
 
     async def send(
-        self, session_id: str, text: str, *, message_id: str = "", sender: str = ""
+        self,
+        session_id: str,
+        text: str,
+        *,
+        message_id: str = "",
+        sender: str = "",
+        is_attended: bool = False,
     ) -> gateway_pb2.SendUserMessageResponse:
         """Admit one message; creates the session if its id may be named."""
         response: gateway_pb2.SendUserMessageResponse = await self.gateway.SendUserMessage(
@@ -91,6 +97,7 @@ class Peer:
                 text=text,
                 source_message_id=message_id,
                 create=True,
+                attended=is_attended,
                 sender=common_pb2.Sender(sender_id=sender),
             ),
             metadata=self._metadata,
@@ -154,6 +161,29 @@ class Peer:
                     await stream.aclose()  # type: ignore[attr-defined]
                     return turn
         raise AssertionError(f"the stream ended early: {turn.types}")
+
+    async def approvals(self, session_id: str, count: int = 1) -> list[gateway_pb2.PendingApproval]:
+        """The open consent requests of a session, once there are so many; bounded."""
+        request = gateway_pb2.ListApprovalsRequest(session_id=session_id)
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                found = await self.gateway.ListApprovals(request, metadata=self._metadata)
+                if len(found.approvals) == count:
+                    return list(found.approvals)
+                await asyncio.sleep(0.02)
+
+    async def answer(
+        self, request: gateway_pb2.PendingApproval, option: str
+    ) -> gateway_pb2.AnswerApprovalResponse:
+        """Answer an open consent request."""
+        response: gateway_pb2.AnswerApprovalResponse = await self.gateway.AnswerApproval(
+            gateway_pb2.AnswerApprovalRequest(
+                session_id=request.session_id, call_id=request.call_id, option=option
+            ),
+            metadata=self._metadata,
+            timeout=WAIT_S,
+        )
+        return response
 
     async def first_delta(self, session_id: str, opened: asyncio.Event) -> str:
         """Watch a session until its first streamed text, which is returned."""
