@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from benchmarks import admission, endurance, flow, passive, recovery, size, turns
+from benchmarks import admission, endurance, flow, judging, passive, recovery, size, turns
 from benchmarks.figures import FIGURES, render
 from benchmarks.stage import Stage
 
@@ -27,6 +27,7 @@ class Effort:
     batches: int
     sizes: int
     tokens: int
+    judged: int
     sandbox: int
     idle_sessions: int
     idle_seconds: float
@@ -40,12 +41,12 @@ class Effort:
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
-    sizes=20, tokens=20_000, sandbox=30, idle_sessions=60, idle_seconds=4.0,
+    sizes=20, tokens=20_000, judged=10, sandbox=30, idle_sessions=60, idle_seconds=4.0,
     output_megabytes=300, status=5, events=100_000, endless=0, live=0, passive=0,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
-    sizes=50, tokens=100_000, sandbox=200, idle_sessions=200, idle_seconds=20.0,
+    sizes=50, tokens=100_000, judged=50, sandbox=200, idle_sessions=200, idle_seconds=20.0,
     output_megabytes=1500, status=15, events=100_000, endless=1000, live=500, passive=1000,
 )  # fmt: skip
 FULL_ONLY = {
@@ -67,6 +68,7 @@ async def run(effort: Effort) -> dict[str, float]:
         except Exception as fault:  # noqa: BLE001 - one figure must not cost the others
             print(f"  {name} failed: {type(fault).__name__}: {fault}", file=sys.stderr)
 
+    await take("judging", judging.measure_authorize(runs=effort.judged))
     await take("the sandbox", flow.measure_sandbox(runs=effort.sandbox))
     async with Stage() as stage:
         await take("readiness", recovery.measure_ready(stage, starts=effort.starts))

@@ -72,6 +72,7 @@ FIGURES: tuple[Figure, ...] = (
     _high("ingestPerSecond", "/s", 6000, "admissions of 64 senders over 4 ingest streams"),
     _low("ingestP99Ms", "ms", 30, "p99 of a batch on those streams"),
     _high("relayTokensPerSecond16", "/s", 30_000, "tokens of one turn relayed to 16 subscribers"),
+    _low("authorizeP50Ms", "ms", 10, "a shell command judged whole, parser and files, p50"),
     _low("sandboxTrueP50Ms", "ms", 15, "`true` in the sandbox, p50"),
     _low("idleCpuCores200", "cores", 0.1, "CPU of the daemon with 200 idle live sessions"),
     _low("toolOutputGrowthMiB", "MiB", 10, "growth of the daemon over 1.5 GB of tool output"),
