@@ -15,6 +15,12 @@ TOP = {
     "status": Entry(f"{_COMMANDS}.status:status", "Say how netclaw is doing."),
     "doctor": Entry(f"{_COMMANDS}.doctor:doctor", "Check everything and say how to mend it."),
     "sessions": Entry(f"{_COMMANDS}.sessions:sessions", "List, read, watch and steer sessions."),
+    "authorize": Entry(
+        f"{_COMMANDS}.authorize:authorize", "Explain what would become of a tool call, and why."
+    ),
+    "approvals": Entry(
+        f"{_COMMANDS}.approvals:approvals", "Decide about tool calls that wait; see consents."
+    ),
     "ledger": Entry(f"{_COMMANDS}.ledger:ledger", "Say what became of each message."),
     "config": Entry(f"{_COMMANDS}.config:config", "Read, change and check the configuration."),
     "secrets": Entry(f"{_COMMANDS}.secrets:secrets", "Store credentials, encrypted."),

@@ -69,4 +69,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "chat -p is unattended: the session denies what needs consent at once, the run names it on"
         " standard error and goes on; a message behind a turn that waits for a decision says so.",
     ),
+    Requirement(
+        "consent-cli.authorize",
+        "cli, authorize",
+        "netclaw authorize says outcome, reason, coverage of each command, options and what the"
+        " kernel would allow, of any tool and audience; it runs and changes nothing.",
+    ),
+    Requirement(
+        "consent-cli.authorize-table",
+        "issue 4 item 8",
+        "netclaw authorize decides every row of the decision tables that does not depend on the"
+        " host as the tables say, attended and unattended.",
+    ),
+    Requirement(
+        "consent-cli.authorize-view",
+        "issue 4, Purpose",
+        "A person reads why: the rule, the path, what covers each command, what would be asked,"
+        " what may be written and reached.",
+    ),
+    Requirement(
+        "consent-cli.authorize-grants",
+        "decision 47",
+        "netclaw authorize counts the stored grants of the moment and names a file that cannot be"
+        " believed, which it leaves as it is.",
+    ),
+    Requirement(
+        "consent-cli.authorize-input",
+        "issue 4, Bad input",
+        "A wrong audience, folder, tool or argument of netclaw authorize is a stable code and has"
+        " no effect.",
+    ),
 )

@@ -1,0 +1,1 @@
+"""Explains decisions of authorization without running anything, for people and for `doctor`."""
