@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from netclaw.cli.app import App
+from netclaw.cli.app import App, printable
+from netclaw.cli.words import shorten
 from netclaw.core.errors import NetclawError
 
 if TYPE_CHECKING:
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from netclaw.config.tree import KeyPath, Node
+    from netclaw.wire.v1.gateway_pb2 import PendingApproval
 
 PATIENCE_S = 1.0
 PAGE = 1000
 AT_MOST = 200
+HELP_WIDTH = 60
 
 
 def session_ids(
@@ -44,6 +47,78 @@ def session_ids(
         return []
     rows = [row for row in listed.sessions if row.id.startswith(incomplete)][:AT_MOST]
     return [CompletionItem(row.id, help=row.title or None) for row in rows]
+
+
+def pending_calls(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Calls that wait for a decision and begin so, each with what it would do."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    rows = [row for row in _pending() if row.call_id.startswith(incomplete)][:AT_MOST]
+    return [CompletionItem(row.call_id, help=_one_line(row.display)) for row in rows]
+
+
+def consent_options(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """What the call that was named offers, by key, each with its label."""
+    del param
+    from click.shell_completion import CompletionItem
+
+    call = str(ctx.params.get("call_id") or "")
+    options = {
+        option.key: option.label
+        for row in _pending()
+        if call and row.call_id.startswith(call)
+        for option in row.options
+    }
+    return [
+        CompletionItem(key, help=label)
+        for key, label in options.items()
+        if key.startswith(incomplete)
+    ]
+
+
+def grant_labels(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Labels of stored grants that begin so, each with where it applies."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    from netclaw.cli import grants
+    from netclaw.cli.commands.approvals_grants import where
+
+    try:
+        rows = grants.listed(App().home, audience="", tool="", patience_s=0.0)
+    except NetclawError:
+        return []
+    return [
+        CompletionItem(row.label, help=where(row))
+        for row in rows[:AT_MOST]
+        if row.label.startswith(incomplete)
+    ]
+
+
+def _pending() -> list[PendingApproval]:
+    """What waits for a decision, the oldest part of it."""
+    from netclaw.cli.client import DaemonClient
+
+    try:
+        with DaemonClient(App().home, patience_s=0.0) as client:
+            from netclaw.wire.v1.gateway_pb2 import ListApprovalsRequest
+
+            request = ListApprovalsRequest(limit=AT_MOST)
+            listed = client.call(client.gateway.ListApprovals, request, timeout_s=PATIENCE_S)
+    except NetclawError:
+        return []
+    return [*listed.approvals]
+
+
+def _one_line(text: str) -> str:
+    return shorten(printable(text), HELP_WIDTH)
 
 
 def config_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

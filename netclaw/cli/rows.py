@@ -208,5 +208,7 @@ def daemon_row(status: admin_pb2.StatusResponse) -> JsonRow:
                 for row in status.adapters
             ],
             "degradedReason": status.degraded_reason or None,
+            "openApprovals": status.open_approvals,
+            "grantsProblem": status.grants_problem or None,
         }
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from netclaw.core.authority import Audience
-from netclaw.core.authz.grants import ChatGrant, Grant, GrantForm, GrantScope
 from netclaw.core.authz.revoking import GrantChoice
 from netclaw.core.authz.trust import grant_of_phrase
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
-from netclaw.core.ids import SessionId, parse_session_id
+from netclaw.core.ids import parse_session_id
 from netclaw.supervisor.callers import Caller, parse_audience
 from netclaw.supervisor.services import Services
+from netclaw.wire.grants import chat_row, grant_row
 from netclaw.wire.v1 import admin_pb2 as pb
 
 
@@ -87,33 +87,3 @@ class AdminGrants:
 
 def _audience(text: str) -> Audience | None:
     return parse_audience(text) if text else None
-
-
-def grant_row(grant: Grant) -> pb.GrantRow:
-    """A stored grant."""
-    is_shell = grant.form is not GrantForm.TOOL
-    return pb.GrantRow(
-        audience=grant.audience.value,
-        tool=grant.tool,
-        label=grant.label,
-        scope=grant.scope.value,
-        directory=grant.directory or "",
-        repository=grant.repository or "",
-        created_at=grant.created_at,
-        shell=grant.shell_name if is_shell else "",
-        assignment_bound=grant.digest is not None,
-        words=grant.words,
-    )
-
-
-def chat_row(session_id: SessionId, grant: ChatGrant) -> pb.GrantRow:
-    """A consent for one chat."""
-    return pb.GrantRow(
-        audience=grant.audience.value,
-        tool=grant.tool,
-        label=grant.label,
-        scope=GrantScope.CHAT.value,
-        session_id=session_id,
-        assignment_bound=grant.digest is not None,
-        words=grant.words,
-    )

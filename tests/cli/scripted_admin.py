@@ -96,3 +96,27 @@ class Admin:
         reply = self._daemon.replies.get("CheckStorage", admin_pb2.CheckStorageResponse(ok=True))
         assert isinstance(reply, admin_pb2.CheckStorageResponse)
         return reply
+
+    def ListGrants(
+        self, request: admin_pb2.ListGrantsRequest, context: Context
+    ) -> admin_pb2.ListGrantsResponse:
+        self._daemon.note("ListGrants", request, context)
+        reply = self._daemon.replies.get("ListGrants", admin_pb2.ListGrantsResponse())
+        assert isinstance(reply, admin_pb2.ListGrantsResponse)
+        return reply
+
+    def RevokeGrants(
+        self, request: admin_pb2.RevokeGrantsRequest, context: Context
+    ) -> admin_pb2.RevokeGrantsResponse:
+        self._daemon.note("RevokeGrants", request, context)
+        reply = self._daemon.replies.get("RevokeGrants", admin_pb2.RevokeGrantsResponse())
+        assert isinstance(reply, admin_pb2.RevokeGrantsResponse)
+        return reply
+
+    def TrustPhrase(
+        self, request: admin_pb2.TrustPhraseRequest, context: Context
+    ) -> admin_pb2.TrustPhraseResponse:
+        self._daemon.note("TrustPhrase", request, context)
+        reply = self._daemon.replies.get("TrustPhrase", admin_pb2.TrustPhraseResponse())
+        assert isinstance(reply, admin_pb2.TrustPhraseResponse)
+        return reply

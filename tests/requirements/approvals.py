@@ -104,4 +104,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The words of one plain command can be trusted ahead of any call; options, redirects, "
         "assignments, names that are not literal and several commands are refused.",
     ),
+    Requirement(
+        "approvals.answer",
+        "cli.md approvals",
+        "A call is decided by the shortest unique beginning of its id and by key, letter or label "
+        "of the option.",
+    ),
+    Requirement(
+        "approvals.offline",
+        "decision 81",
+        "Without a daemon grants are listed, revoked and added in the file, under the home's lock "
+        "alone; with one it is asked.",
+    ),
 )

@@ -70,6 +70,8 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
         reasons.append(found.degraded_reason)
     if found.config_problem:
         reasons.append(f"An edit of the configuration is not in force: {found.config_problem}")
+    if found.grants_problem:
+        reasons.append(f"No stored grant counts; the grants file: {found.grants_problem}.")
     if found.state != "running":
         reasons.append(f"The daemon is {found.state}.")
     if found.storage_state not in _GOOD_STORAGE:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netclaw.cli.doctor.findings import Finding, failed, passed, warned
-from netclaw.cli.words import size
+from netclaw.cli.words import counted, size
 from netclaw.config.home import Home
 from netclaw.core.errors import NetclawError
 
@@ -46,6 +46,34 @@ def check_home(home: Home) -> Iterator[Finding]:
     else:
         yield passed("home", f"{root} is private and can be written.")
     yield _free_space(root)
+
+
+def check_grants(home: Home) -> Finding:
+    """Whether the stored grants can be used; the file is only looked at."""
+    from netclaw.store.grants_file import QUARANTINE, look
+
+    path = home.grants_file
+    found = look(path)
+    aside = sorted(path.parent.glob(f"{path.name}{QUARANTINE}*"))
+    if found.version == 1:
+        return warned(
+            "grants",
+            f"{path} is of version 1: the daemon moves it aside, and its grants do not count.",
+            "Consent anew when you are asked.",
+        )
+    if found.fault is not None:
+        return failed(
+            "grants",
+            f"{path}: {found.fault}. No stored grant counts.",
+            f"Mend {path}, or move it away and consent anew.",
+        )
+    if aside:
+        return warned(
+            "grants",
+            f"Grants of version 1 were moved aside to {aside[0].name}; they do not count.",
+            f"Consent anew, then remove {aside[0]}.",
+        )
+    return passed("grants", f"{counted(len(found.grants), 'stored grant')}.")
 
 
 def _free_space(root: Path) -> Finding:
