@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 
 from netclaw.core.authz.facts import PathFact, PathKind, RepositoryFact
+from netclaw.linux.magic_links import passes_magic_link
 
 MAX_ENTRIES = 5000
 """A folder with more entries is not listed: a glob in it proves nothing."""
 
 MAX_LINE = 4096
+
+_DESCRIPTOR = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
+"""What a command has open: what it opened was named where it did."""
 
 
 class HostPaths:
@@ -20,6 +25,8 @@ class HostPaths:
     def path(self, path: str) -> PathFact:
         """See `PathFacts`."""
         canonical = "/" + os.path.normpath(path).lstrip("/")
+        if _DESCRIPTOR.fullmatch(path):
+            return PathFact(canonical=canonical, resolved=canonical, kind=PathKind.OTHER)
         try:
             resolved = _resolve(path)
             straight = _resolve(canonical)
@@ -56,8 +63,11 @@ class HostPaths:
 def _resolve(path: str) -> str:
     """The path without links; what does not exist keeps its name.
 
-    Raises `OSError` for links that lead in a circle, `ValueError` for a NUL.
+    Raises `OSError` for links that lead in a circle or to another place for every process,
+    `ValueError` for a NUL.
     """
+    if passes_magic_link(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     try:
         return os.path.realpath(path, strict=True)
     except OSError as fault:

@@ -139,6 +139,27 @@ def test_row_84_mode_auto_needs_no_consent() -> None:
     assert described(Shell("file_write x").decide(under=auto)) == "correct UseNativeTool"
 
 
+@pytest.mark.requirement("escape.spellings")
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("grep -r token /home", "ask grep"),
+        ("grep -r token ~", "ask grep"),
+        ("cd /home && rg token", "ask rg"),
+        ("git diff --no-index /dev/null /", "ask git diff"),
+        ("grep -rn x src", "safe"),
+        ("rg x; git diff", "safe"),
+        ("ls ~", "safe"),
+    ],
+)
+def test_without_a_sandbox_no_safe_phrase_prints_a_folder_that_holds_the_home(
+    command: str, expected: str
+) -> None:
+    on_host = policy(shell_mode=ShellMode.HOST_ALLOWED)
+    assert described(Shell(command).decide(under=on_host)) == expected
+    assert described(Shell(command).decide()) == "safe"
+
+
 @pytest.mark.requirement("authz.table", "authz.paths")
 @pytest.mark.parametrize(
     ("command", "expected"),

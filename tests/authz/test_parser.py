@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.authz.facts import ParsedShell, PathFact, PathKind, Surroundings
+from netclaw.linux import magic_links
 from netclaw.ports.shell_parser import PathFacts, ShellParser, ShellParserError
 from netclaw.sandbox import shell_parser
 from netclaw.sandbox.path_facts import HostPaths
@@ -279,3 +280,29 @@ async def test_a_call_is_made_ready_for_its_decision(checkout: Path) -> None:
     assert (refused.facts, refused.refusal is None) == (None, False)
     failed = await shell_call("ls", surroundings, ShfmtParser(""), PATHS)
     assert (failed.facts, failed.refusal) == (None, None)
+
+
+@pytest.mark.requirement("escape.magic-links")
+def test_a_path_that_leads_elsewhere_in_every_process_is_not_resolved(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc/self/cwd")
+    moving = (
+        *("/proc/self/cwd", "/proc/self/cwd/x", "/proc/self/root/etc/passwd", "/proc/1/root/etc"),
+        *(f"/proc/{os.getpid()}/cwd/../x", "/proc/thread-self/root", "/proc/self/exe"),
+        *(str(tmp_path / "link"), str(tmp_path / "link/../config"), "/proc/self/fd/1/../x"),
+        *("/proc/self/task/../cwd/x", "/dev/fd/../cwd"),
+    )
+    for path in moving:
+        assert PATHS.path(path).resolved is None, path
+    for path in ("/proc/self/status", "/proc/cpuinfo", "/dev/null", "/etc/passwd", str(tmp_path)):
+        assert PATHS.path(path).resolved is not None, path
+    for path in ("/dev/stdin", "/dev/stdout", "/dev/fd/2", "/proc/self/fd/0"):
+        assert PATHS.path(path).resolved == path
+
+
+@pytest.mark.requirement("escape.magic-links")
+def test_a_kernel_that_cannot_be_asked_leaves_it_to_the_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(magic_links, "_OPENAT2", 100_000)
+    assert PATHS.path("/proc/self/root/etc").resolved is None
+    assert PATHS.path("/etc/passwd").resolved is not None

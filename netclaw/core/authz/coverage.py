@@ -10,9 +10,12 @@ from netclaw.core.authz.facts import Candidate, Needs
 from netclaw.core.authz.grants import Grant, Places, chat_covers, covers
 from netclaw.core.authz.path_access import decide as decide_path
 from netclaw.core.authz.profiles import reach_of
+from netclaw.core.authz.protected import DEFAULT_NAME, names_of
 from netclaw.core.authz.reasons import AllowReason, Coverage
 from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy, ShellCall
 from netclaw.core.authz.safe_catalogue import SafePhrase
+from netclaw.core.path_rules import is_below
+from netclaw.core.settings import ShellMode
 from netclaw.core.tool_call import FileOperation
 
 GRANTED = frozenset({Coverage.ONE_TIME, Coverage.CHAT_GRANT, Coverage.PERSISTENT_GRANT})
@@ -35,7 +38,7 @@ def cover(
 def _cover(
     request: AuthorizationRequest, candidate: Candidate, policy: Policy, consents: Consents
 ) -> CoveredCandidate:
-    safe = _safe(candidate, policy)
+    safe = _safe(request, candidate, policy)
     coverage = _coverage(request, candidate, safe, consents)
     is_open = coverage is Coverage.REVIEWED_SAFE and safe is not None and safe.has_network
     return CoveredCandidate(
@@ -73,11 +76,13 @@ def _places(request: AuthorizationRequest) -> Places:
     return call.places if isinstance(call, ShellCall) else Places(paths={}, repositories={})
 
 
-def _safe(candidate: Candidate, policy: Policy) -> SafePhrase | None:
+def _safe(request: AuthorizationRequest, candidate: Candidate, policy: Policy) -> SafePhrase | None:
     """The reviewed-safe phrase that applies: every path readable, and nothing beside the words."""
     is_bare = not (candidate.assignments or candidate.has_redirect or candidate.is_exempt)
     found = safe_catalogue.find(candidate.argv, policy.safe) if is_bare else None
     if found is None or candidate.unresolved is not None:
+        return None
+    if found.reads_trees and _may_print_a_home(request, candidate, policy):
         return None
     reach = reach_of(policy.profile, FileOperation.READ, policy.roots)
     are_readable = all(
@@ -85,6 +90,22 @@ def _safe(candidate: Candidate, policy: Policy) -> SafePhrase | None:
         for use in candidate.paths
     )
     return found if are_readable else None
+
+
+def _may_print_a_home(request: AuthorizationRequest, candidate: Candidate, policy: Policy) -> bool:
+    """Whether a folder that it may read whole holds a netclaw home, and no sandbox hides that."""
+    if policy.shell_mode is not ShellMode.HOST_ALLOWED:
+        return False
+    known = _places(request).paths
+    folders = [*(use.fact for use in candidate.paths), *(known[cwd] for cwd in candidate.cwds)]
+    protected = policy.protected
+    homes = [names_of(home) for home in (*protected.homes, f"{protected.user_home}/{DEFAULT_NAME}")]
+    return any(
+        is_below(home, names_of(path))
+        for fact in folders
+        for path in (fact.canonical, fact.resolved or "/")
+        for home in homes
+    )
 
 
 def reason_of(covered: Iterable[CoveredCandidate]) -> AllowReason:

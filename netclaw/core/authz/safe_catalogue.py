@@ -21,6 +21,8 @@ class SafePhrase:
     """What it does needs the network, which it then gets without consent (decision 44)."""
     unless: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
+    reads_trees: bool = False
+    """It may print whatever lies below a folder, without that being named."""
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
@@ -31,6 +33,7 @@ def _entry(
     unless: str = "",
     only: str | None = None,
     has_network: bool = False,
+    reads_trees: bool = False,
     match: tuple[str, ...] = (),
     not_match: tuple[str, ...] = (),
 ) -> SafePhrase:
@@ -39,6 +42,7 @@ def _entry(
         has_network=has_network,
         unless=frozenset(unless.split()),
         only=None if only is None else frozenset(only.split()),
+        reads_trees=reads_trees,
         match=(phrase, *match) if only is None else match,
         not_match=not_match,
     )
@@ -91,10 +95,15 @@ _SIMPLE = "cd ls cat head tail wc tr du pwd realpath pgrep ps whoami uname uptim
 REVIEWED_SAFE = check(
     (
         *(_entry(name) for name in _SIMPLE.split()),
-        _entry("grep", match=("grep -rn x src",)),
-        _entry("egrep"),
-        _entry("fgrep"),
-        _entry("rg", unless="--pre --hostname-bin", not_match=("rg --pre=sh x",)),
+        _entry("grep", reads_trees=True, match=("grep -rn x src",)),
+        _entry("egrep", reads_trees=True),
+        _entry("fgrep", reads_trees=True),
+        _entry(
+            "rg",
+            reads_trees=True,
+            unless="--pre --hostname-bin",
+            not_match=("rg --pre=sh x",),
+        ),
         _entry("sort", unless="-o --output --compress-program", not_match=("sort -uo f f",)),
         _entry("uniq", only="-c -d -u -i -z -cd -dc", match=("uniq -c",), not_match=("uniq a b",)),
         _entry("jq", unless="--from-file -f"),
@@ -103,7 +112,12 @@ REVIEWED_SAFE = check(
         _entry("date", unless="-s --set", match=("date -u +%F",), not_match=("date --set=x",)),
         _entry("git status", match=("git status -sb",), not_match=("git -C x status", "git stash")),
         _entry("git log", unless=_GIT_OUTPUT, match=("git log --oneline -3",)),
-        _entry("git diff", unless=_GIT_OUTPUT, not_match=("git diff --output=x",)),
+        _entry(
+            "git diff",
+            reads_trees=True,  # of any two folders, with --no-index
+            unless=_GIT_OUTPUT,
+            not_match=("git diff --output=x",),
+        ),
         _entry("git show", unless=_GIT_OUTPUT),
         _entry("git blame"),
         _entry("git ls-tree"),

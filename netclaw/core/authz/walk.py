@@ -112,7 +112,7 @@ class Walk:
 
     def look_inside(self, word: WordFact, state: State) -> None:
         """Walks the substitutions of a word: what they run needs coverage of its own."""
-        self.collector.mentions.extend(word.shapes)
+        self.collector.mentions.extend((*word.shapes, *word.alternatives))
         self.collector.has_too_many_values |= word.has_too_many_values
         for node in word.substitutions:
             if not node.is_listed:

@@ -55,6 +55,8 @@ class WordFact:
     """It may split because of a variable or a pattern, and not only by the output of a command."""
     has_too_many_values: bool = False
     substitutions: tuple[Node, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    """Shapes of the words inside `${..}`, such as a default: any of them may take its place."""
 
     @property
     def is_proved(self) -> bool:
@@ -122,6 +124,7 @@ class _Word:
         self._is_value = is_value
         self._pieces: list[tuple[str, ...]] = []
         self._substitutions: list[Node] = []
+        self._alternatives: list[str] = []
         self._is_literal = True
         self._is_quoted = False
         self._has_problem = False
@@ -160,6 +163,7 @@ class _Word:
             may_glob=self._may_glob or is_mixed,
             has_too_many_values=has_too_many,
             substitutions=tuple(self._substitutions),
+            alternatives=tuple(self._alternatives),
         )
 
     @property
@@ -252,6 +256,8 @@ class _Word:
                     self._substitute(node)
                     continue
                 self._has_problem |= not self._is_harmless(node)
+                if node.kind == "Word":
+                    self._alternatives.extend(self._reader.read(node).shapes)
                 self._collect(node)
 
     def _substitute(self, node: Node) -> None:
