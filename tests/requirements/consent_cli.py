@@ -99,4 +99,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A wrong audience, folder, tool or argument of netclaw authorize is a stable code and has"
         " no effect.",
     ),
+    Requirement(
+        "consent-cli.real",
+        "issue 4 item 5",
+        "With a real daemon a person in netclaw chat lets a call run once or for the chat, refuses"
+        " one, stops the turn, and finds the prompt again after the terminal, the session and the"
+        " daemon ended.",
+    ),
 )
