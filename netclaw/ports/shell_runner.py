@@ -48,7 +48,8 @@ class SandboxProfile:
     readable: tuple[str, ...] = ()
     """Bound read-only inside a hidden place."""
     shown: tuple[str, ...] = ()
-    """Files bound read-only because the command names them; left out like `named`."""
+    """Seen because the command names them, where a backend would not show them; left out like
+    `named`, where services keep sockets, and where it could not hide what lies inside."""
     masked: tuple[str, ...] = ()
     """Protected files and folders, hidden last, whatever was bound before."""
     tmp: str = ""

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterable
 from contextlib import suppress
 
-from netclaw.core.path_rules import is_below_any, may_be_writable, protected_paths
+from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.sandbox import kernel
 from netclaw.sandbox.errors import ViewError
@@ -68,7 +68,14 @@ def plan_rules(
     )
     protected = (home, *protected_paths(home), *profile.masked, *private.default_homes)
     readable: list[Place] = [(path, None) for path in READ_FOLDERS]
-    for path in (*profile.readable, *private.of_named(profile.shown, home)):
+    shown = [
+        path
+        for path in private.of_named(profile.shown, home)
+        if not any(
+            is_below(place, path) for place in (*protected, *private.files, *private.folders)
+        )
+    ]
+    for path in (*profile.readable, *shown):
         with suppress(OSError):  # neither there nor a link: left out
             readable.append((path, identity_of(path)))
     writable: list[Place] = []

@@ -155,16 +155,18 @@ def _identity(path: str) -> Identity:
     return found
 
 
-def _roots(profile: SandboxProfile, user_home: str, private: PrivatePlaces) -> Iterator[Step]:
+def _roots(profile: SandboxProfile, places: HostPlaces, private: PrivatePlaces) -> Iterator[Step]:
     home = os.path.realpath(profile.home)
+    closed = (*places.hidden, *profile.writable, *profile.named)
+    shown = [path for path in profile.shown if not is_below_any(path, closed)]
     protected = (home, *profile.masked, *private.default_homes)
-    for path in (*profile.readable, *private.of_named(profile.shown, home)):
+    for path in (*profile.readable, *private.of_named(shown, home)):
         with suppress(OSError):  # neither there nor a link: left out
             yield Step(mount=Mount.READ_IF_THERE, path=path, identity=identity_of(path))
     named = private.of_named(profile.named, home)
     for path in filter(None, (*profile.writable, *named, profile.tmp)):
         identity = _identity(path)
-        allowed = may_be_writable(path, user_home=user_home, protected=protected)
+        allowed = may_be_writable(path, user_home=places.user_home, protected=protected)
         yield Step(mount=Mount.WRITE if allowed else Mount.READ, path=path, identity=identity)
 
 
@@ -230,7 +232,7 @@ def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     steps = [Step(mount=Mount.TEMPORARY, path=path) for path in places.temporary]
     steps += [Step(mount=Mount.HIDE, path=path) for path in (*places.hidden, home)]
     steps += [Step(mount=Mount.READ_IF_THERE, path=path) for path in places.needed]
-    wanted = list(_roots(profile, places.user_home, private))
+    wanted = list(_roots(profile, places, private))
     roots = list(_worth_binding(wanted, (*gone, *private.every_folder)))
     bound = [step.path for step in roots]
     steps += roots

@@ -91,7 +91,7 @@ def _folders(profile: SandboxProfile) -> str:
 def lost_files(clearance: Clearance, profile: SandboxProfile | None) -> str:
     """Says that what a command was judged to write in a shared temporary folder is not there.
 
-    The sandbox has private ones instead of them. Empty for a command that names none.
+    Empty for a command that names none.
     """
     call = clearance.request.call
     if profile is None or not isinstance(call, ShellCall) or call.facts is None:
@@ -106,4 +106,4 @@ def lost_files(clearance: Clearance, profile: SandboxProfile | None) -> str:
     )
     if not lost:
         return ""
-    return "The shared temporary folder it names was a private one, of which nothing is left."
+    return "A sandbox does not have the shared temporary folders: what it wrote there is gone."

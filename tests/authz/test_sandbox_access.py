@@ -241,10 +241,22 @@ def test_mode_auto_has_the_network() -> None:
 def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
     configuration = f"{HOME}/config/netclaw.json"
     made = access(f"cat {configuration} /tmp/x /outside/in.txt {SESSION}/x")
-    assert made.readable == (configuration,)
+    assert made.readable == (configuration, "/outside/in.txt")
     assert access(f"cat {HOME}/config/secrets.json").readable == ()
     assert access(f"cp x {configuration}").readable == ()
     assert access(f"cat {PROJECT}/to-keys/x").readable == ()
+    assert access(f"cat {PROJECT}/linked/out/passwd").readable == ("/etc/passwd",)
+    assert access("ls /ext /absent /dev /run", cwd="/outside").readable == ("/ext", "/outside")
+    assert access("git log", cwd=f"{USER_HOME}/other").readable == (f"{USER_HOME}/other", "/o.git")
+    assert access("cp /outside/in.txt /ext").readable == ()
+    assert access(f"ls {HOME}/sessions {USER_HOME}/.ssh").readable == ()
+
+
+@pytest.mark.requirement("sandbox-access.readable")
+def test_what_is_writable_is_not_shown_read_only() -> None:
+    made = access("cp /outside/in.txt /ext/a; cat /ext/b")
+    assert made.writable == ("/outside", "/ext")
+    assert made.readable == ()
 
 
 @pytest.mark.requirement("sandbox-access.readable")

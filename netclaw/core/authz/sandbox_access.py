@@ -25,6 +25,9 @@ from netclaw.core.tool_call import FileOperation
 _MOVERS = frozenset({"mv", "rm", "rmdir"})
 """Programs that change the name of an operand, and so the folder that holds it."""
 
+_SERVICES = ("/dev", "/run", "/var/run")
+"""Places of running services, which no command sees for naming them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxAccess:
@@ -35,7 +38,8 @@ class SandboxAccess:
     configured: tuple[str, ...] = ()
     """The operator's writable folders, as configured: left out while they are not there."""
     readable: tuple[str, ...] = ()
-    """Existing files, resolved, that a sandbox would hide and the call was judged to read."""
+    """Files and folders, resolved, that the call names or works in: shown where a backend would
+    not show them, and never more writable for that."""
     has_network: bool = False
     is_confined: bool = True
     """False where the operator lets commands run as they are (`ShellMode` HostAllowed)."""
@@ -60,10 +64,12 @@ def access_of(
     mode, places = policy.profile.write.mode, _Places.of(policy)
     configured = dict.fromkeys(_configured(policy, settings))
     named = _written(call, policy) if mode is FileMode.ALL else ()
+    writable = _outermost(path for path in named if places.may_write(path))
+    seen = _outermost(_readable(call, places))
     return SandboxAccess(
-        writable=_outermost(path for path in named if places.may_write(path)),
+        writable=writable,
         configured=tuple(filter(places.may_be_configured, configured)),
-        readable=_readable(call.facts.candidates, places),
+        readable=tuple(path for path in seen if not is_below_any(path, writable)),
         has_network=_has_network(settings.sandbox_network, decision),
     )
 
@@ -140,19 +146,32 @@ class _Places:
         """Whether a folder may be writable because the operator says so."""
         return may_be_writable(folder, user_home=self.protected.user_home, protected=self.homes)
 
-    def may_read(self, use: PathUse) -> bool:
-        """Whether a file that a sandbox hides is shown because the command names it.
+    def may_see(self, path: str) -> bool:
+        """Whether a folder or file is shown because a command names it or works in it."""
+        return not is_below_any(path, (*self.closed, *self.given, *_SERVICES))
 
-        Ordinary configuration, and what lies in a shared temporary folder. What leads through a
-        link is not shown: the sandbox does not have the link.
+    def shown(self, use: PathUse) -> Iterator[str]:
+        """What of a named path is shown, where a sandbox would not: its target, if it has one.
+
+        In a shared temporary folder single files, for whole folders are not known to hold no
+        secrets; of a netclaw home ordinary configuration. There a link is not followed: the
+        sandbox does not have it.
         """
-        fact, path = use.fact, use.fact.canonical
-        if fact.kind is not PathKind.FILE or fact.resolved != path:
-            return False
+        fact, path = use.fact, use.fact.resolved
+        is_file = fact.kind is PathKind.FILE and path == fact.canonical
+        if path is None or fact.kind not in (PathKind.FILE, PathKind.FOLDER):
+            return
         if is_below_any(path, (f"{home}/{CONFIGURATION}" for home in self.homes)):
-            return not self.protected.is_protected(fact, use.operation)
-        is_hidden = is_below_any(path, self.temporary)
-        return is_hidden and not is_below_any(path, (*self.closed, *self.given))
+            is_shown = is_file and not self.protected.is_protected(fact, use.operation)
+        else:
+            is_hidden = is_below_any(path, self.temporary)
+            is_shown = self.may_see(path) and (is_file or not is_hidden)
+        if is_shown:
+            yield path
+
+    def may_work_in(self, folder: str) -> bool:
+        """Whether the folder of a command is shown, where a sandbox would not."""
+        return self.may_see(folder) and not is_below_any(folder, self.temporary)
 
 
 def _written(call: ShellCall, policy: Policy) -> Iterator[str]:
@@ -201,9 +220,13 @@ def _is_program(candidate: Candidate, use: PathUse) -> bool:
     return candidate.phrase[:1] == (use.fact.canonical,)
 
 
-def _readable(candidates: Iterable[Candidate], places: _Places) -> tuple[str, ...]:
-    uses = (use for candidate in candidates for use in candidate.paths)
-    return tuple(dict.fromkeys(use.fact.canonical for use in uses if places.may_read(use)))
+def _readable(call: ShellCall, places: _Places) -> Iterator[str]:
+    """Everything that exists and is named, and the folders that commands run in."""
+    for candidate in call.facts.candidates if call.facts is not None else ():
+        for use in candidate.paths:
+            yield from places.shown(use)
+        for cwd in candidate.cwds:
+            yield from filter(places.may_work_in, _worked_in(call, candidate, cwd))
 
 
 def _outermost(folders: Iterable[str]) -> tuple[str, ...]:
