@@ -56,6 +56,10 @@ class Profiles:
         """Folders that Team and Personal may read, and nobody may write for that reason."""
         return tuple(replace(root, is_read_only=True) for root in self._roots(self._global))
 
+    def workspaces(self) -> Root:
+        """Where projects live; one of the folders that are only read for its own sake."""
+        return replace(_root(self._named["{workspaces_dir}"]), is_read_only=True)
+
     @property
     def _global(self) -> tuple[str, ...]:
         return self._section.global_read_roots

@@ -261,6 +261,7 @@ def _tools(home: Home, config: Config) -> ToolSettings:
         cpu_seconds=sandbox.cpu_seconds,
         profiles=profiles.build(),
         global_read_roots=profiles.global_read_roots(),
+        workspaces=profiles.workspaces(),
         deny_rules=operator.rules,
         deny_rules_fault=operator.fault,
     )

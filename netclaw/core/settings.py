@@ -119,6 +119,8 @@ class ToolSettings:
     """Tools.AudienceProfiles, one for each audience: Public within Team within Personal."""
     global_read_roots: tuple[Root, ...] = ()
     """Tools.AudienceProfiles.GlobalReadRoots: Read only, and never for Public."""
+    workspaces: Root | None = None
+    """Workspaces.Directory: where projects live."""
     deny_rules: tuple[DenyRule, ...] = ()
     """The operator's, beside those that ship: Tools.HardDenyPatterns and
     `config/hard-deny-overrides.json`."""

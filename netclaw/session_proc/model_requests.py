@@ -135,7 +135,7 @@ class ModelRequests:
 
     def _read(self, declared: str, audience: Audience) -> tuple[Root | None, PromptSources]:
         project = usable_project(
-            declared, audience=audience, storage=self._storage, umask=self._settings.tools.umask
+            declared, audience=audience, storage=self._storage, settings=self._settings.tools
         )
         return project, self._prompt.read(audience, project)
 

@@ -8,7 +8,7 @@ from netclaw.core.tool_call import FileActivity, FileOperation
 from netclaw.tools.faults import Remediation, ToolFault
 from netclaw.tools.file_write import MAX_CONTENT_CHARS
 from netclaw.tools.files import locate, read_content, write_content
-from netclaw.tools.places import Located, Places, places_for
+from netclaw.tools.reach import Located, Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.text import encoding_of, kind_of
 from netclaw.tools.tool import NOT_PUBLIC, Outcome, Scope
@@ -58,10 +58,12 @@ class FileEdit:
             raise ToolFault.invalid("`old_string` is empty; file_write writes whole files.")
         if old == new:
             raise ToolFault.invalid("`old_string` and `new_string` are the same.")
-        places = places_for(scope.context)
-        located = locate(places, arguments.text("path"), FileOperation.WRITE)
+        reach = await asyncio.to_thread(reach_for, scope)
+        located = await asyncio.to_thread(
+            locate, reach, arguments.text("path"), FileOperation.WRITE
+        )
         is_all = arguments.flag("replace_all")
-        count = await asyncio.to_thread(_edit, places, located, old, new, is_all)
+        count = await asyncio.to_thread(_edit, reach, located, old, new, is_all)
         times = "one place" if count == 1 else f"{count} places"
         return Outcome(
             text=f"Changed {located.path} in {times}.",
@@ -69,8 +71,8 @@ class FileEdit:
         )
 
 
-def _edit(places: Places, located: Located, old: str, new: str, is_all: bool) -> int:
-    before = read_content(places, located)
+def _edit(reach: Reach, located: Located, old: str, new: str, is_all: bool) -> int:
+    before = read_content(reach, located)
     encoding = encoding_of(before.data)
     if encoding is None:
         raise ToolFault.invalid(f"{located.path} is {kind_of(before.data)}, not text.")
@@ -92,7 +94,7 @@ def _edit(places: Places, located: Located, old: str, new: str, is_all: bool) ->
             "is unique, or set replace_all.",
             remediation=Remediation.PROVIDE_UNIQUE_OLD_STRING,
         )
-    write_content(places, located, text.replace(old, new).encode(encoding), before)
+    write_content(reach, located, text.replace(old, new).encode(encoding), before)
     return count
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from netclaw.core.tool_call import FileActivity, FileOperation
 from netclaw.tools.beneath import real_path
 from netclaw.tools.files import opened_folder
-from netclaw.tools.places import Located, Places, places_for
+from netclaw.tools.reach import Located, Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
 
@@ -43,19 +43,19 @@ class FileList:
 
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
         """See `Tool`."""
-        places = places_for(scope.context)
-        located = places.locate(arguments.text("path"), FileOperation.READ)
+        reach = await asyncio.to_thread(reach_for, scope)
+        located = await asyncio.to_thread(reach.locate, arguments.text("path"), FileOperation.READ)
         depth = arguments.whole("depth", 1)
-        text = await asyncio.to_thread(_list, places, located, depth)
+        text = await asyncio.to_thread(_list, reach, located, depth)
         activity = FileActivity(path=located.path, operation=FileOperation.READ, is_folder=True)
         return Outcome(text=text, activity=(activity,))
 
 
-def _list(places: Places, located: Located, depth: int) -> str:
-    with opened_folder(places, located) as fd:
+def _list(reach: Reach, located: Located, depth: int) -> str:
+    with opened_folder(reach, located) as fd:
         lines: list[str] = []
         is_cut = False
-        for line in _entries(places, fd, "", depth):
+        for line in _entries(reach, fd, "", depth):
             if len(lines) == MAX_ENTRIES:
                 is_cut = True
                 break
@@ -67,8 +67,8 @@ def _list(places: Places, located: Located, depth: int) -> str:
     return "\n".join([head, *lines, *tail])
 
 
-def _entries(places: Places, folder_fd: int, prefix: str, depth: int) -> Iterator[str]:
-    if places.is_protected(real_path(folder_fd)):
+def _entries(reach: Reach, folder_fd: int, prefix: str, depth: int) -> Iterator[str]:
+    if not reach.is_readable(real_path(folder_fd)):
         return
     for name in _names(folder_fd):
         try:
@@ -81,10 +81,10 @@ def _entries(places: Places, folder_fd: int, prefix: str, depth: int) -> Iterato
             continue
         yield f"{shown}/"
         if depth > 1:
-            yield from _inside(places, folder_fd, name, f"{shown}/", depth - 1)
+            yield from _inside(reach, folder_fd, name, f"{shown}/", depth - 1)
 
 
-def _inside(places: Places, folder_fd: int, name: str, prefix: str, depth: int) -> Iterator[str]:
+def _inside(reach: Reach, folder_fd: int, name: str, prefix: str, depth: int) -> Iterator[str]:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(name, flags, dir_fd=folder_fd)
@@ -92,7 +92,7 @@ def _inside(places: Places, folder_fd: int, name: str, prefix: str, depth: int) 
         yield f"{prefix}  (cannot be opened)"
         return
     try:
-        yield from _entries(places, fd, prefix, depth)
+        yield from _entries(reach, fd, prefix, depth)
     finally:
         os.close(fd)
 

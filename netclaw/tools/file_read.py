@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from netclaw.core.tool_call import FileActivity, FileOperation
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.files import locate, opened_file
-from netclaw.tools.places import Located, Places, places_for
+from netclaw.tools.reach import Located, Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.text import encoding_of, kind_of
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
@@ -88,20 +88,20 @@ class FileRead:
 
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
         """See `Tool`."""
-        places = places_for(scope.context)
-        located = locate(places, arguments.text("path"), FileOperation.READ)
+        reach = await asyncio.to_thread(reach_for, scope)
+        located = await asyncio.to_thread(locate, reach, arguments.text("path"), FileOperation.READ)
         window = _Window(
             first=arguments.whole("start_line", 1),
             count=arguments.whole("line_count", DEFAULT_LINES),
             room=scope.context.max_inline_chars - _HEADER_CHARS - len(located.path),
         )
-        text = await asyncio.to_thread(_read, places, located, window)
+        text = await asyncio.to_thread(_read, reach, located, window)
         activity = FileActivity(path=located.path, operation=FileOperation.READ)
         return Outcome(text=text, activity=(activity,))
 
 
-def _read(places: Places, located: Located, window: _Window) -> str:
-    with opened_file(places, located) as fd:
+def _read(reach: Reach, located: Located, window: _Window) -> str:
+    with opened_file(reach, located) as fd:
         size = os.fstat(fd).st_size
         with open(os.dup(fd), "rb", buffering=0) as file:
             start = file.read(_CHUNK)

@@ -12,8 +12,7 @@ from netclaw.core.tool_call import FileActivity, FileOperation, OutcomeCategory
 from netclaw.tools.beneath import real_path
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.files import opened_folder
-from netclaw.tools.places import Located, Places, places_for
-from netclaw.tools.private import private_places
+from netclaw.tools.reach import Located, Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.search_worker import Job, Report
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
@@ -80,29 +79,29 @@ class FileSearch:
         """See `Tool`."""
         if not arguments.text("pattern"):
             raise ToolFault.invalid("`pattern` is empty.")
-        places = places_for(scope.context)
-        located = places.locate(arguments.text("path"), FileOperation.READ)
-        report = await _search(arguments, places, located)
+        reach = await asyncio.to_thread(reach_for, scope)
+        located = await asyncio.to_thread(reach.locate, arguments.text("path"), FileOperation.READ)
+        report = await _search(arguments, reach, located)
         if report["fault"]:
             raise ToolFault.invalid(report["fault"])
         activity = FileActivity(path=located.path, operation=FileOperation.READ, is_folder=True)
         return Outcome(text=_worded(report, located), activity=(activity,))
 
 
-async def _search(arguments: Arguments, places: Places, located: Located) -> Report:
-    with opened_folder(places, located) as folder_fd:
-        job = _job(arguments, places, folder_fd)
+async def _search(arguments: Arguments, reach: Reach, located: Located) -> Report:
+    with opened_folder(reach, located) as folder_fd:
+        job = _job(arguments, reach, folder_fd)
         worker = _start(folder_fd)
     return await _answer(worker, json.dumps(job).encode())
 
 
-def _job(arguments: Arguments, places: Places, folder_fd: int) -> Job:
+def _job(arguments: Arguments, reach: Reach, folder_fd: int) -> Job:
     return Job(
         folder_fd=folder_fd,
         folder=real_path(folder_fd),
-        closed=places.home,
-        opened=places.own,
-        private=list(private_places(places.home)),
+        home=reach.closed.home,
+        envelopes=[reach.closed.sessions, reach.closed.envelope],
+        closed=reach.closed_for_search(real_path(folder_fd)),
         mode=arguments.text("mode", "text"),
         pattern=arguments.text("pattern"),
         is_regex=arguments.flag("is_regex"),

@@ -7,7 +7,7 @@ import asyncio
 from netclaw.core.tool_call import FileActivity, FileOperation, OutcomeCategory
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.files import Content, locate, read_content, write_content
-from netclaw.tools.places import Located, Places, places_for
+from netclaw.tools.reach import Located, Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.tool import NOT_PUBLIC, Outcome, Scope
 
@@ -41,10 +41,12 @@ class FileWrite:
 
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
         """See `Tool`."""
-        places = places_for(scope.context)
-        located = locate(places, arguments.text("path"), FileOperation.WRITE)
+        reach = await asyncio.to_thread(reach_for, scope)
+        located = await asyncio.to_thread(
+            locate, reach, arguments.text("path"), FileOperation.WRITE
+        )
         data = arguments.text("content").encode("utf-8")
-        existed = await asyncio.to_thread(_write, places, located, data)
+        existed = await asyncio.to_thread(_write, reach, located, data)
         done = "Replaced" if existed else "Created"
         return Outcome(
             text=f"{done} {located.path} with {len(data)} bytes.",
@@ -52,15 +54,15 @@ class FileWrite:
         )
 
 
-def _write(places: Places, located: Located, data: bytes) -> bool:
-    before = _existing(places, located)
-    write_content(places, located, data, before)
+def _write(reach: Reach, located: Located, data: bytes) -> bool:
+    before = _existing(reach, located)
+    write_content(reach, located, data, before)
     return before is not None
 
 
-def _existing(places: Places, located: Located) -> Content | None:
+def _existing(reach: Reach, located: Located) -> Content | None:
     try:
-        return read_content(places, located)
+        return read_content(reach, located)
     except ToolFault as fault:
         if fault.category is OutcomeCategory.NOT_FOUND:
             return None

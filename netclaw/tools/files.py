@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from netclaw.core.tool_call import FileOperation
 from netclaw.tools import beneath
 from netclaw.tools.faults import ToolFault
-from netclaw.tools.places import Located, Places, ensure_own
+from netclaw.tools.places import Root, ensure_own
+from netclaw.tools.reach import Located, Reach
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """Larger files are not read whole or written by these tools."""
@@ -63,13 +64,20 @@ def spoken(located: Located) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(places: Places, located: Located, flags: int) -> Iterator[int]:
+def opened(reach: Reach, located: Located, flags: int) -> Iterator[int]:
     """A descriptor beneath the root, judged again by where it really is."""
-    root_fd = beneath.open_root(located.root.real)
+    with _beneath(located.root, located.relative, flags) as fd:
+        reach.judge_real(located, beneath.real_path(fd))
+        yield fd
+
+
+@contextlib.contextmanager
+def _beneath(root: Root, relative: str, flags: int) -> Iterator[int]:
+    """A descriptor beneath the root that nobody has judged yet."""
+    root_fd = beneath.open_root(root.real)
     try:
-        fd = _OPEN(root_fd, located.relative, flags, 0)
+        fd = _OPEN(root_fd, relative, flags, 0)
         try:
-            places.judge_real(located.root, beneath.real_path(fd))
             yield fd
         finally:
             os.close(fd)
@@ -78,16 +86,16 @@ def opened(places: Places, located: Located, flags: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def opened_folder(places: Places, located: Located) -> Iterator[int]:
+def opened_folder(reach: Reach, located: Located) -> Iterator[int]:
     """A readable descriptor of a folder. Raises `ToolFault`."""
-    with spoken(located), opened(places, located, _FOLDER) as fd:
+    with spoken(located), opened(reach, located, _FOLDER) as fd:
         yield fd
 
 
 @contextlib.contextmanager
-def opened_file(places: Places, located: Located) -> Iterator[int]:
+def opened_file(reach: Reach, located: Located) -> Iterator[int]:
     """A readable descriptor of a regular file; never waits on a pipe or device."""
-    with spoken(located), opened(places, located, _FILE) as fd:
+    with spoken(located), opened(reach, located, _FILE) as fd:
         kind = os.fstat(fd).st_mode
         if stat.S_ISDIR(kind):
             raise ToolFault.invalid(f"{located.path} is a folder; file_list shows it.")
@@ -96,9 +104,9 @@ def opened_file(places: Places, located: Located) -> Iterator[int]:
         yield fd
 
 
-def read_content(places: Places, located: Located) -> Content:
+def read_content(reach: Reach, located: Located) -> Content:
     """A whole file, at most `MAX_FILE_BYTES`. Raises `ToolFault`."""
-    with opened_file(places, located) as fd:
+    with opened_file(reach, located) as fd:
         status = os.fstat(fd)
         if status.st_size > MAX_FILE_BYTES:
             raise ToolFault.invalid(
@@ -111,7 +119,7 @@ def read_content(places: Places, located: Located) -> Content:
         )
 
 
-def write_content(places: Places, located: Located, data: bytes, before: Content | None) -> None:
+def write_content(reach: Reach, located: Located, data: bytes, before: Content | None) -> None:
     """Replaces or makes a file in one step: readers see the old or the new one. Raises `ToolFault`.
 
     Missing folders above it are made. A link at the path itself is refused, not followed and not
@@ -121,27 +129,35 @@ def write_content(places: Places, located: Located, data: bytes, before: Content
     if located.relative == ".":
         raise ToolFault.invalid(f"{located.path} is a folder.")
     above, _, name = located.relative.rpartition("/")
-    folder = Located(root=located.root, relative=above or ".")
     with spoken(located):
         ensure_own(located.root)
-        _make_folders(places, folder)
-        with opened(places, folder, _FOLDER) as folder_fd:
+        _make_folders(reach, located, above)
+        with _beneath(located.root, above or ".", _FOLDER) as folder_fd:
+            _judge_child(reach, located, folder_fd, name)
             _refuse_odd_target(folder_fd, name, located)
             _replace(folder_fd, name, data, before, located.root.umask)
 
 
-def _make_folders(places: Places, folder: Located) -> None:
+def _make_folders(reach: Reach, located: Located, above: str) -> None:
     made = "."
-    for name in folder.relative.split("/"):
+    for name in filter(None, above.split("/")):
         parent, made = made, (name if made == "." else f"{made}/{name}")
         try:
-            with opened(places, Located(root=folder.root, relative=made), os.O_PATH):
+            with _beneath(located.root, made, os.O_PATH):
                 continue
         except FileNotFoundError:
-            above = Located(root=folder.root, relative=parent)
-            with opened(places, above, _FOLDER) as fd, contextlib.suppress(FileExistsError):
+            with (
+                _beneath(located.root, parent, _FOLDER) as fd,
+                contextlib.suppress(FileExistsError),
+            ):
+                _judge_child(reach, located, fd, name)
                 os.mkdir(name, dir_fd=fd)
-                _open_up_folder(fd, name, folder.root.umask)
+                _open_up_folder(fd, name, located.root.umask)
+
+
+def _judge_child(reach: Reach, located: Located, folder_fd: int, name: str) -> None:
+    """Judges what is about to be made or replaced, by where its folder really is."""
+    reach.judge_real(located, f"{beneath.real_path(folder_fd).rstrip('/')}/{name}")
 
 
 def _refuse_odd_target(folder_fd: int, name: str, located: Located) -> None:
@@ -204,8 +220,8 @@ def _keep_ownership(fd: int, before: Content) -> None:
     os.fchmod(fd, before.mode & 0o777)
 
 
-def locate(places: Places, text: str, operation: FileOperation) -> Located:
+def locate(reach: Reach, text: str, operation: FileOperation) -> Located:
     """Judges a path argument that must be there. Raises `ToolFault`."""
     if not text:
         raise ToolFault.invalid("`path` is empty.")
-    return places.locate(text, operation)
+    return reach.locate(text, operation)

@@ -1,9 +1,7 @@
-"""Says where a session's file tools may go, and turns what a model wrote into a judged path.
+"""Says which folders a session has, and which path a model means; judging it is `reach`'s.
 
-Minimal and safe (issue 2 item 6): a session's own envelope areas, its temporary key folder and,
-for the operator's audience, the declared project directory. Everything else is denied, the
-netclaw home above all. A path is judged by its text first and, once opened, by where the
-descriptor really leads (decision 88).
+A session's folders are its own envelope areas, its temporary key folder and the declared project
+directory, which is the first base of relative paths (glossary "project scope").
 """
 
 from __future__ import annotations
@@ -12,15 +10,21 @@ import os
 from dataclasses import dataclass
 
 from netclaw.core.authority import Audience
+from netclaw.core.authz.facts import PathFact
+from netclaw.core.authz.path_access import FileMode, holding_root
+from netclaw.core.authz.path_access import Root as TrustedRoot
+from netclaw.core.authz.profiles import AudienceProfile, SessionRoots, reach_of
 from netclaw.core.path_rules import is_below, is_below_any, may_be_writable, protected_paths
-from netclaw.core.settings import SessionStorage
+from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import FileOperation
 from netclaw.ports.tool import ToolContext
-from netclaw.tools.faults import Remediation, ToolFault
+from netclaw.tools.faults import ToolFault
 from netclaw.tools.private import is_private
 
 MAX_PATH_CHARS = 4096
 PRIVATE_UMASK = 0o077
+WORKSPACES = "workspaces"
+"""The one folder of the netclaw home that is there for projects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,63 +41,14 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
-    """A judged path: `relative` is to be opened beneath `root`, never by its full name."""
-
-    root: Root
-    relative: str
-    """`.` for the root itself."""
-
-    @property
-    def path(self) -> str:
-        """The canonical path, as results and receipts name it."""
-        if self.relative == ".":
-            return self.root.announced
-        return f"{self.root.announced.rstrip('/')}/{self.relative}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What one call may reach, and where its relative paths begin."""
+    """The folders of one session at one call, and where its relative paths begin."""
 
     roots: tuple[Root, ...]
     base: str
     home: str
-
-    def locate(self, text: str, operation: FileOperation) -> Located:
-        """Judges a path a model wrote. Raises `ToolFault`; never touches the file."""
-        canonical = self.canonical(text)
-        for root in self.roots:
-            for folder in (root.announced, root.real):
-                if is_below(canonical, folder):
-                    return self._beneath(root, canonical[len(folder.rstrip("/")) + 1 :], operation)
-        raise ToolFault.denied(
-            "That path is outside the session's folders and its project directory.",
-            remediation=Remediation.SET_WORKING_DIRECTORY,
-        )
-
-    def judge_real(self, root: Root, real: str) -> None:
-        """Judges where an opened descriptor really is. Raises `ToolFault`."""
-        if not is_below(real, root.real):
-            raise ToolFault.denied("That path leads out of its folder through a link.")
-        if self.is_protected(real):
-            raise ToolFault.denied("That path is protected.")
-
-    def is_protected(self, real: str) -> bool:
-        """Whether a resolved path is netclaw's own outside this session's folders, or private."""
-        if is_below_any(real, self.own):
-            return False
-        return is_below(real, self.home) or is_private(real, self.home)
-
-    @property
-    def own(self) -> list[str]:
-        """The session's own folders inside the netclaw home, resolved."""
-        return [root.real for root in self.roots if is_below(root.real, self.home)]
-
-    def _beneath(self, root: Root, relative: str, operation: FileOperation) -> Located:
-        if operation is not FileOperation.READ and not root.is_writable:
-            raise ToolFault.denied(f"Nothing may be written directly below {root.announced}.")
-        return Located(root=root, relative=relative or ".")
+    is_base_own: bool
+    """Whether the base is the session directory, for there is no usable project."""
 
     def canonical(self, text: str) -> str:
         """The full normal path that a model means. Raises `ToolFault`."""
@@ -126,7 +81,7 @@ def places_for(context: ToolContext) -> Places:
     if project is not None:
         roots.append(project)
         base = project.announced
-    return Places(roots=tuple(roots), base=base, home=home)
+    return Places(roots=tuple(roots), base=base, home=home, is_base_own=project is None)
 
 
 def ensure_own(root: Root) -> None:
@@ -141,27 +96,29 @@ def project_directory(context: ToolContext) -> Root | None:
         context.working_directory,
         audience=context.authority.requester.audience,
         storage=context.storage,
-        umask=context.settings.umask,
+        settings=context.settings,
     )
 
 
 def is_closed_to_projects(real: str, storage: SessionStorage) -> bool:
     """Whether a resolved folder is a netclaw's, holds other sessions' files, or is private."""
     home = os.path.realpath(storage.home)
+    if is_below(real, f"{home}/{WORKSPACES}"):
+        return False
     # The folder of every session's temporary files; a session's own needs no declaration.
     temporary = os.path.realpath(os.path.dirname(os.path.dirname(storage.tmp)))
     return is_below_any(real, (home, temporary)) or is_private(real, home)
 
 
 def usable_project(
-    declared: str, *, audience: Audience, storage: SessionStorage, umask: int
+    declared: str, *, audience: Audience, storage: SessionStorage, settings: ToolSettings
 ) -> Root | None:
     """The declared project directory, if it is usable and the audience may have one.
 
     An absent or unusable base is not an error: the session directory takes its place (glossary
-    "relative base availability").
+    "relative base availability"). It gives a bounded profile nothing that its roots do not give.
     """
-    if audience is not Audience.PERSONAL or not declared.startswith("/"):
+    if audience is Audience.PUBLIC or not declared.startswith("/"):
         return None
     real = os.path.realpath(declared)
     home = os.path.realpath(storage.home)
@@ -174,6 +131,25 @@ def usable_project(
     is_writable = may_be_writable(
         real, user_home=user_home, protected=(home, *protected_paths(home))
     )
+    profile, fact = settings.profile_of(audience), PathFact(canonical=real, resolved=real)
+    roots = SessionRoots(
+        own=tuple(TrustedRoot(canonical=path, resolved=path) for path in own),
+        global_read=settings.global_read_roots,
+    )
+    if not _is_reached(fact, profile, FileOperation.READ, roots):
+        return None
     return Root(
-        announced=os.path.normpath(declared), real=real, is_writable=is_writable, umask=umask
+        announced=os.path.normpath(declared),
+        real=real,
+        is_writable=is_writable and _is_reached(fact, profile, FileOperation.WRITE, roots),
+        umask=settings.umask,
+    )
+
+
+def _is_reached(
+    fact: PathFact, profile: AudienceProfile, operation: FileOperation, roots: SessionRoots
+) -> bool:
+    reach = reach_of(profile, operation, roots)
+    return reach.mode is FileMode.ALL or (
+        reach.mode is FileMode.ROOTS and holding_root(fact, operation, reach) is not None
     )

@@ -17,6 +17,7 @@ _DEFAULT_HOME = ".netclaw"
 _CONFIGURATION = "config/netclaw.json"
 _BESIDE_IT = ("identity", "keys", "run", "sessions")
 _DATABASE = "netclaw.db"
+INTERNAL = ("attachment-staging", "tool-calls")
 
 
 def is_foreign_home(folder: str, home: str) -> bool:
@@ -60,3 +61,15 @@ def is_private(real: str, home: str) -> bool:
 
 def _is_there(folder: str, name: str) -> bool:
     return os.access(f"{folder}/{name}", os.F_OK)
+
+
+def is_internal(real: str, sessions: str, envelope: str) -> bool:
+    """Whether a resolved path is or lies in a part of an envelope that has a way of its own.
+
+    Uploads are scanned before anybody sees them; full results are read by their call id alone.
+    `sessions` is the folder of all envelopes, `envelope` the session's own, wherever it is.
+    """
+    if is_below_any(real, (f"{envelope}/{name}" for name in INTERNAL)):
+        return True
+    parts = real[len(sessions) + 1 :].split("/") if is_below(real, sessions) else []
+    return len(parts) > 1 and parts[1] in INTERNAL

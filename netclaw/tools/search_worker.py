@@ -22,7 +22,7 @@ from typing import TypedDict
 
 from netclaw.core.path_rules import is_below_any
 from netclaw.tools.beneath import choose_open
-from netclaw.tools.private import is_foreign_home
+from netclaw.tools.private import is_foreign_home, is_internal
 from netclaw.tools.text import encoding_of
 
 SKIPPED_FOLDERS = frozenset({".git", ".venv", "node_modules", "__pycache__"})
@@ -43,11 +43,11 @@ class Job(TypedDict):
     folder_fd: int
     folder: str
     """Real path of the folder, to tell protected places."""
-    closed: str
-    """Nothing below this place is looked at ..."""
-    opened: list[str]
-    """... except below these."""
-    private: list[str]
+    home: str
+    """The netclaw home in use; other homes are left out."""
+    envelopes: list[str]
+    """Folder of envelopes, and the own one: their internal parts are left out."""
+    closed: list[str]
     """Neither these folders and files are looked at, nor what lies below them."""
     mode: str
     pattern: str
@@ -142,7 +142,7 @@ def _found(job: Job, matcher: Matcher, report: Report) -> Iterator[str]:
 
 def _walk(job: Job, report: Report) -> Iterator[tuple[str, bool]]:
     """Paths below the folder in a stable order; counts regular files."""
-    waiting, private = [""], frozenset(job["private"])
+    waiting, closed = [""], frozenset(job["closed"])
     visited = 0
     while waiting:
         prefix = waiting.pop()
@@ -157,7 +157,7 @@ def _walk(job: Job, report: Report) -> Iterator[tuple[str, bool]]:
                 yield path, True
                 if name not in SKIPPED_FOLDERS:
                     folders.append(f"{path}/")
-            elif stat.S_ISREG(mode) and f"{job['folder'].rstrip('/')}/{path}" not in private:
+            elif stat.S_ISREG(mode) and f"{job['folder'].rstrip('/')}/{path}" not in closed:
                 report["files"] += 1
                 yield path, False
         waiting += reversed(folders)
@@ -187,12 +187,10 @@ def _entries(job: Job, prefix: str) -> list[tuple[str, int]]:
 
 
 def _is_closed(job: Job, prefix: str) -> bool:
-    real = f"{job['folder'].rstrip('/')}/{prefix}".rstrip("/")
-    if is_below_any(real, job["opened"]):
-        return False
-    if is_below_any(real, (job["closed"], *job["private"])):
+    real = f"{job['folder'].rstrip('/')}/{prefix}".rstrip("/") or "/"
+    if is_below_any(real, job["closed"]) or is_foreign_home(real, job["home"]):
         return True
-    return is_foreign_home(real, job["closed"])
+    return is_internal(real, *job["envelopes"])
 
 
 class _Needle:

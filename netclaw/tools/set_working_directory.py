@@ -8,11 +8,14 @@ import os
 from netclaw.core.path_rules import is_below_any, may_be_writable, protected_paths
 from netclaw.core.tool_call import FileActivity, FileOperation
 from netclaw.ports.tool import ToolContext
+from netclaw.tools.beneath import real_path
 from netclaw.tools.faults import ToolFault
-from netclaw.tools.places import Places, is_closed_to_projects, places_for, usable_project
+from netclaw.tools.files import opened_folder
+from netclaw.tools.places import is_closed_to_projects, usable_project
 from netclaw.tools.project_files import read_instructions
+from netclaw.tools.reach import Reach, reach_for
 from netclaw.tools.schema import Arguments, Field, Kind
-from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
+from netclaw.tools.tool import NOT_PUBLIC, Outcome, Scope
 
 
 class SetWorkingDirectory:
@@ -21,10 +24,12 @@ class SetWorkingDirectory:
     name = "set_working_directory"
     description = (
         "Declares the project directory: the folder that relative paths begin in, that commands "
-        "run in and that can be written. Do this before you work in a project outside the "
-        "session's own folders. It stays declared until another one is."
+        "run in. Do this before you work in a project outside the session's own folders. It has to "
+        "lie below a folder that the operator trusts: the workspaces folder "
+        "(Workspaces.Directory) or a root of the audience's ReadFiles. It stays declared until "
+        "another one is."
     )
-    audiences = OPERATOR_ONLY
+    audiences = NOT_PUBLIC
     fields: tuple[Field, ...] = (
         Field(
             name="path",
@@ -39,9 +44,7 @@ class SetWorkingDirectory:
         text = arguments.text("path")
         if not text.strip():
             raise ToolFault.invalid("`path` is empty.")
-        places = places_for(scope.context)
-        path = places.canonical(text)
-        real, instructions = await asyncio.to_thread(_judge, path, places, scope.context)
+        real, instructions = await asyncio.to_thread(_judge, text, scope)
         said = f"The project directory is now {real}."
         if instructions:
             said += (
@@ -59,31 +62,33 @@ class SetWorkingDirectory:
         )
 
 
-def _judge(path: str, places: Places, context: ToolContext) -> tuple[str, str]:
-    """The resolved folder and the name of its instructions, if any. Raises `ToolFault`."""
-    real = os.path.realpath(path)
-    if not os.path.exists(real):
-        raise ToolFault.missing(f"{path} does not exist.")
-    if not os.path.isdir(real):
-        raise ToolFault.invalid(f"{path} is no folder.")
+def _judge(text: str, scope: Scope) -> tuple[str, str]:
+    """The folder and the name of its instructions, if any. Raises `ToolFault`.
+
+    It is opened, and judged by where the descriptor really is: that place is declared.
+    """
+    reach, context = reach_for(scope), scope.context
+    located = reach.locate(text, FileOperation.DECLARE_PROJECT_SCOPE)
+    with opened_folder(reach, located) as fd:
+        real = real_path(fd)
     if not real.isprintable():
-        raise ToolFault.denied(f"The name of the folder that {path} leads to is not usable.")
-    _require_project(path, real, places, context)
+        raise ToolFault.denied(f"The name of the folder that {located.path} leads to is unusable.")
+    _require_project(located.path, real, reach, context)
     project = usable_project(
         real,
         audience=context.authority.requester.audience,
         storage=context.storage,
-        umask=context.settings.umask,
+        settings=context.settings,
     )
     if project is None or not os.access(real, os.R_OK | os.X_OK):
-        raise ToolFault.denied(f"{path} may not be used by this session.")
-    found = read_instructions(project, home=places.home, on_fault=lambda _name, _why: None)
+        raise ToolFault.denied(f"{located.path} may not be used by this session.")
+    found = read_instructions(project, home=reach.closed.home, on_fault=lambda _name, _why: None)
     return real, found.path if found is not None else ""
 
 
-def _require_project(path: str, real: str, places: Places, context: ToolContext) -> None:
+def _require_project(path: str, real: str, reach: Reach, context: ToolContext) -> None:
     """Refuse what would open more than a project: the system's folders, homes, netclaw's own."""
-    storage = context.storage
+    storage, home = context.storage, reach.closed.home
     own = [os.path.realpath(folder) for folder in (storage.workspace, storage.worktrees)]
     if is_below_any(real, own):
         return
@@ -92,8 +97,7 @@ def _require_project(path: str, real: str, places: Places, context: ToolContext)
             f"{path} is no project: it belongs to netclaw itself or holds credentials."
         )
     user_home = os.path.realpath(os.path.expanduser("~"))
-    protected = (places.home, *protected_paths(places.home))
-    if not may_be_writable(real, user_home=user_home, protected=protected):
+    if not may_be_writable(real, user_home=user_home, protected=(home, *protected_paths(home))):
         raise ToolFault.denied(
             f"{path} is no project: it is a folder of the system, or holds more than one. Name the "
             "folder of the project itself."

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from netclaw.core.authority import Audience
 from netclaw.core.authz.facts import PathFact
-from netclaw.core.authz.path_access import FileMode, FileReach, PathFailure, Root, decide
+from netclaw.core.authz.path_access import (
+    FileMode,
+    FileReach,
+    PathFailure,
+    Root,
+    decide,
+    holding_root,
+)
 from netclaw.core.authz.profiles import SessionRoots, default_profile, reach_of
 from netclaw.core.authz.protected import ProtectedPaths, spellings
 from netclaw.core.tool_call import FileOperation
@@ -196,3 +203,47 @@ def test_an_explicit_mode_is_not_widened_by_an_audience() -> None:
     bounded = profile(mode=FileMode.ROOTS)
     reach = reach_of(bounded, WRITE, ROOTS)
     assert failure("/etc/passwd", WRITE, reach) is PathFailure.OUTSIDE_ROOTS
+
+
+@pytest.mark.requirement("authz.paths")
+def test_the_root_that_a_path_is_opened_beneath_holds_all_of_it() -> None:
+    linked = Root(canonical=f"{PROJECT}/way-out", resolved="/outside")
+    read_only = root(PROJECT, is_read_only=True)
+    reach = FileReach(mode=FileMode.ROOTS, roots=(read_only, linked))
+    fact = HOST.path(f"{PROJECT}/way-out/in.txt")
+    assert holding_root(fact, READ, reach) == linked
+    assert holding_root(HOST.path(f"{PROJECT}/a.txt"), READ, reach) == read_only
+    assert holding_root(HOST.path(f"{PROJECT}/a.txt"), WRITE, reach) is None
+    assert holding_root(HOST.path(f"{PROJECT}/a.txt"), DECLARE, reach) == read_only
+    assert holding_root(HOST.path("/etc/passwd"), READ, reach) is None
+
+
+@pytest.mark.requirement("files.declare")
+@pytest.mark.parametrize("audience", Audience)
+def test_workspaces_are_declared_by_who_reads_them(audience: Audience) -> None:
+    workspaces = root("/srv/work", is_read_only=True)
+    own = (root(SESSION),)
+    for known in ((), (workspaces,)):
+        session = SessionRoots(own=own, global_read=known, workspaces=workspaces)
+        reach = reach_of(default_profile(audience), DECLARE, session)
+        may_read = audience is Audience.PERSONAL or (known and audience is Audience.TEAM)
+        assert (workspaces in reach.roots) is bool(may_read)
+    bare = SessionRoots(own=own)
+    assert reach_of(default_profile(audience), DECLARE, bare).roots == own
+
+
+@pytest.mark.requirement("files.reach")
+@pytest.mark.parametrize("audience", Audience)
+def test_the_whole_envelope_is_read_and_not_written(audience: Audience) -> None:
+    envelope = root("/srv/envelope", is_read_only=True)
+    session = SessionRoots(own=(root(SESSION),), envelope=envelope)
+    profile = default_profile(audience)
+    assert envelope in reach_of(profile, READ, session).roots
+    assert envelope not in reach_of(profile, WRITE, session).roots
+
+
+def test_what_is_hidden_is_listed_as_it_is_spelled() -> None:
+    hidden = PROTECTED.hidden()
+    assert f"{HOME}/config/secrets.json" in hidden
+    assert f"{PROTECTED.user_home}/.netclaw/keys" in hidden
+    assert len(set(hidden)) == len(hidden)

@@ -37,7 +37,9 @@ def write(temp: TempHome, **sections: Value) -> None:
 def test_defaults_are_those_of_the_core(temp: TempHome) -> None:
     loaded = temp.load()
     tools = loaded.session.tools
-    assert replace(loaded.session, tools=replace(tools, global_read_roots=())) == SessionSettings()
+    bare = replace(tools, global_read_roots=(), workspaces=None)
+    assert replace(loaded.session, tools=bare) == SessionSettings()
+    assert tools.workspaces == tools.global_read_roots[-1]
     roots = [root.canonical for root in tools.global_read_roots if root.is_read_only]
     assert roots == [f"{temp.home.root}/{name}" for name in ("skills", "identity", "workspaces")]
     assert loaded.daemon == DaemonSettings()

@@ -69,4 +69,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An exception in a tool becomes a factual failure of its category; its own text is told to "
         "nobody, and a cancellation passes through without a receipt.",
     ),
+    Requirement(
+        "files.closed",
+        "authorization reference 4; decisions 83 and 88",
+        "No file tool opens a protected store, a place of credentials, another netclaw home, "
+        "another session's temporary folder, an unscanned upload, a spill or the kernel's own "
+        "files, in whatever spelling and in every profile.",
+    ),
+    Requirement(
+        "files.reach",
+        "authorization reference 2 and 4",
+        "Personal reads and writes any other place, but writes no other session's; Team and Public "
+        "keep to their own envelope and their roots, and learn nothing of others.",
+    ),
+    Requirement(
+        "files.team-project",
+        "authorization reference 4; glossary, project scope",
+        "A Team's project lies below its roots and gives it nothing that these do not; Public has "
+        "none.",
+    ),
+    Requirement(
+        "files.base",
+        "glossary, relative base availability",
+        "Without a project and a session directory a relative path is a correction, not a denial.",
+    ),
+    Requirement(
+        "files.declare",
+        "authorization reference 4; glossary, trusted root",
+        "A project directory lies below a trusted root, for Personal too: the operator's roots, "
+        "the workspaces folder or the session's own; a link does not lead out of it.",
+    ),
 )

@@ -59,7 +59,7 @@ def git(rig: Rig, *arguments: str, may_fail: bool = False) -> None:
 def project_of(rig: Rig) -> Root:
     """The project as tools see it."""
     project = usable_project(
-        rig.project, audience=Audience.PERSONAL, storage=rig.storage, umask=0o022
+        rig.project, audience=Audience.PERSONAL, storage=rig.storage, settings=rig.settings
     )
     assert project is not None
     return project

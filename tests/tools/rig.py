@@ -16,7 +16,8 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
-from netclaw.core.authz.profiles import ConsentModes
+from netclaw.core.authz.path_access import Root
+from netclaw.core.authz.profiles import ConsentModes, FileRule
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session.consent_events import ConsentRequest
 from netclaw.core.session.rulings import CallRuling, Outcome
@@ -34,8 +35,12 @@ from netclaw.ports.tool import SessionFacts, ToolContext, ToolRunner
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser
 from netclaw.tools.authorization.parsed_sources import ParsedSources
+from netclaw.tools.authorization.policies import policy_for
 from netclaw.tools.authorization.subjects import FactSources
+from netclaw.tools.closed import closed_places
 from netclaw.tools.factory import make_tool_runner
+from netclaw.tools.places import places_for
+from netclaw.tools.reach import Reach
 from tests.fakes.consents import MemoryConsents
 
 SECRET = "hunter2-hunter2"
@@ -102,6 +107,8 @@ class Rig:
     is_attended: bool = True
     modes: ConsentModes = SHELL_AUTO
     """Consent modes of the audience; nobody is asked for a command unless a test wants it."""
+    loaded: tuple[str, ...] = ()
+    """Deferred tools that the model is shown."""
     _calls: int = 0
 
     def __post_init__(self) -> None:
@@ -170,13 +177,41 @@ class Rig:
             consents=self.consents,
             redact=self.redact,
             on_item=self._count,
+            loaded=self.loaded,
             silence_s=self.silence_s,
             max_inline_chars=self.max_inline_chars,
         )
 
+    def reach(self) -> Reach:
+        """What a file tool may touch in this session now."""
+        context = self.context()
+        return Reach(
+            places=places_for(context),
+            policy=policy_for(context, PROVED, ()),
+            closed=closed_places(context.storage),
+            umask=context.settings.umask,
+        )
+
+    def trust(self, *folders: Path, write: bool = False) -> None:
+        """Adds folders to the roots of every audience, as an operator would."""
+        roots = tuple(Root(canonical=str(path), resolved=str(path)) for path in folders)
+
+        def wider(rule: FileRule) -> FileRule:
+            return replace(rule, roots=(*rule.roots, *roots))
+
+        profiles = tuple(
+            replace(
+                profile,
+                read=wider(profile.read),
+                write=wider(profile.write) if write else profile.write,
+            )
+            for profile in self.settings.profiles
+        )
+        self.settings = replace(self.settings, profiles=profiles)
+
     def names(self) -> list[str]:
         """The tools the model is shown."""
-        shown = self.runner.definitions(self.authority, self.judged_settings)
+        shown = self.runner.definitions(self.authority, self.judged_settings, self.loaded)
         return [definition.name for definition in shown]
 
     async def call(self, name: str, **arguments: object) -> ToolResult:

@@ -24,7 +24,6 @@ from netclaw.tools.beneath import (
 )
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.files import read_content, write_content
-from netclaw.tools.places import places_for
 from tests.tools.rig import SECRET, Rig
 
 OPENERS: list[OpenBeneath] = [open_by_walk]
@@ -167,15 +166,15 @@ def test_file_tools_neither_read_nor_write_through_a_swapped_link(
     (inner / "file").write_text("inside")
     link.symlink_to(target.parent)
 
-    places = places_for(rig.context())
-    located = places.locate("inner/file", FileOperation.WRITE)
+    reach = rig.reach()
+    located = reach.locate("inner/file", FileOperation.WRITE)
     outcomes = set()
     with swapping(lambda: exchange(inner, link)):
         for _ in range(TRIES // 3):
             with contextlib.suppress(ToolFault):
-                outcomes.add(read_content(places, located).data)
+                outcomes.add(read_content(reach, located).data)
             with contextlib.suppress(ToolFault):
-                write_content(places, located, b"inside", None)
+                write_content(reach, located, b"inside", None)
     assert outcomes <= {b"inside"}
     assert target.read_text() == SECRET
     assert sorted(os.listdir(target.parent)) == ["file", "secrets.json"]
@@ -184,15 +183,15 @@ def test_file_tools_neither_read_nor_write_through_a_swapped_link(
 @pytest.mark.requirement("tools.atomic-write")
 @pytest.mark.timeout(60)
 def test_readers_see_the_old_or_the_new_file(rig: Rig) -> None:
-    places = places_for(rig.context())
-    located = places.locate("file", FileOperation.WRITE)
+    reach = rig.reach()
+    located = reach.locate("file", FileOperation.WRITE)
     versions = [b"a" * 200_000, b"b" * 100_000]
-    write_content(places, located, versions[0], None)
+    write_content(reach, located, versions[0], None)
     sizes = set()
 
     def rewrite() -> None:
         for version in versions:
-            write_content(places, located, version, None)
+            write_content(reach, located, version, None)
 
     with swapping(rewrite):
         for _ in range(TRIES // 3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import subprocess
@@ -15,11 +16,13 @@ import pytest
 from netclaw.core.authority import Audience
 from netclaw.core.settings import ShellMode, ToolSettings
 from netclaw.core.tool_call import FileActivity, FileOperation, OutcomeCategory
+from netclaw.tools.authorization.remediation import instruction
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.factory import make_tool_runner
 from netclaw.tools.faults import Remediation, ToolFault
 from netclaw.tools.registry import Registry
 from netclaw.tools.schema import Arguments, Field
+from netclaw.tools.set_working_directory import SetWorkingDirectory
 from netclaw.tools.tool import EVERYONE, Outcome, Scope
 from tests.tools.rig import PROVED, SECRET, SOURCES, NoShell, Rig
 
@@ -29,7 +32,7 @@ ALL = [
     *READING,
     *("file_write", "file_edit", "tool_output_read", "shell_execute", "session_status"),
 ]
-OPERATORS = {"set_working_directory", "shell_execute"}
+OPERATORS = {"shell_execute"}
 
 
 class Probe:
@@ -151,8 +154,67 @@ async def test_a_tools_own_fault_keeps_category_and_remediation(
 
     use(rig, act)
     result = await rig.call("probe")
-    assert (result.text, result.receipt.category) == ("A reason.", category)
+    fact, advice = result.text.splitlines()
+    assert (fact, result.receipt.category) == ("A reason.", category)
+    assert advice == instruction(Remediation.USE_NATIVE_TOOL, ())
     assert result.receipt.remediation == "UseNativeTool"
+
+
+@pytest.mark.requirement("remediation.hidden-tool")
+@pytest.mark.parametrize("audience", [Audience.PERSONAL, Audience.PUBLIC])
+async def test_advice_names_a_tool_only_to_who_has_it(rig: Rig, audience: Audience) -> None:
+    async def act() -> Outcome:
+        raise ToolFault.correction("No folder.", remediation=Remediation.SET_WORKING_DIRECTORY)
+
+    rig.audience = audience
+    rig.runner = Dispatcher(Registry([SetWorkingDirectory(), Probe(act)], PROVED), PROVED, SOURCES)
+    result = await rig.call("probe")
+    is_advised = "set_working_directory" in result.text
+    assert is_advised is (audience is Audience.PERSONAL)
+    assert result.text.startswith("No folder.")
+    assert result.receipt.remediation == "SetWorkingDirectory"
+
+
+@pytest.mark.requirement("receipts.exceptions")
+@pytest.mark.parametrize(
+    ("fault", "category"),
+    [
+        (TimeoutError("x"), OutcomeCategory.TIMEOUT),
+        (ConnectionResetError("x"), OutcomeCategory.TRANSIENT_FAILURE),
+        (BlockingIOError(errno.EAGAIN, "x"), OutcomeCategory.TRANSIENT_FAILURE),
+        (OSError(errno.EIO, "x"), OutcomeCategory.FAILURE),
+        (KeyError("x"), OutcomeCategory.FAILURE),
+        (RecursionError("x"), OutcomeCategory.FAILURE),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "x"), OutcomeCategory.FAILURE),
+    ],
+)
+async def test_an_exception_is_classified_and_nothing_of_it_is_told(
+    rig: Rig, fault: Exception, category: OutcomeCategory
+) -> None:
+    async def act() -> Outcome:
+        raise fault
+
+    use(rig, act)
+    result = await rig.call("probe")
+    receipt = result.receipt
+    assert receipt.category is category
+    assert (receipt.file_activity, receipt.declared_directory) == ((), None)
+    assert "\n" not in result.text
+    assert result.text.startswith("The tool ")
+
+
+@pytest.mark.requirement("receipts.closed")
+async def test_only_a_success_carries_what_was_done(rig: Rig) -> None:
+    done = FileActivity(path="/srv/a", operation=FileOperation.WRITE)
+
+    async def act() -> Outcome:
+        return Outcome(
+            text="half", category=OutcomeCategory.FAILURE, activity=(done,), declared_directory="/x"
+        )
+
+    use(rig, act)
+    receipt = (await rig.call("probe")).receipt
+    assert (receipt.file_activity, receipt.declared_directory) == ((), None)
 
 
 @pytest.mark.requirement("tools.never-raises")

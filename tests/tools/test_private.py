@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from netclaw.core.authority import Audience
 from netclaw.core.tool_call import OutcomeCategory
 from tests.tools.rig import SECRET, Rig
 
@@ -88,6 +89,7 @@ async def test_a_project_around_a_private_place_does_not_open_it(
 
 async def test_a_project_with_a_configuration_to_install_is_a_project(rig: Rig) -> None:
     site = rig.folder / "user/projects/site"
+    rig.trust(rig.folder)
     taken = await rig.call("set_working_directory", path=str(site))
     assert taken.receipt.declared_directory == str(site)
     rig.project = str(site)
@@ -106,5 +108,8 @@ async def test_a_project_that_became_a_link_is_none_until_it_is_declared_again(
     project.rmdir()
     project.symlink_to(target.format(home=rig.home, folder=rig.folder))
     assert str(rig.workspace) in (await rig.call("file_list", path=".")).text
+    rig.audience = Audience.TEAM
+    rig.trust(project)
+    assert rig.reach().places.is_base_own
     refused = await rig.call("file_list", path=str(project))
     assert refused.receipt.category is OutcomeCategory.ACCESS_DENIED

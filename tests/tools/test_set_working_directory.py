@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from netclaw.core.authority import Audience
+from netclaw.core.authz.path_access import Root
 from netclaw.core.tool_call import FileActivity, FileOperation, OutcomeCategory
 from tests.tools.rig import Rig
 
@@ -20,6 +22,7 @@ def project(rig: Rig) -> Path:
     """A folder beside the home."""
     folder = rig.folder / "project"
     folder.mkdir()
+    rig.trust(rig.folder)
     return folder
 
 
@@ -60,11 +63,11 @@ async def test_the_sessions_own_workspace_may_be_one(rig: Rig) -> None:
     [
         ("", OutcomeCategory.INVALID_INPUT, "empty"),
         ("/nowhere", OutcomeCategory.NOT_FOUND, "does not exist"),
-        ("{outside}", OutcomeCategory.INVALID_INPUT, "no folder"),
+        ("{outside}", OutcomeCategory.NOT_FOUND, "no folder"),
         ("~/x", OutcomeCategory.RECOVERABLE_CORRECTION, "full path"),
         ("/", OutcomeCategory.ACCESS_DENIED, "no project"),
         ("/usr", OutcomeCategory.ACCESS_DENIED, "no project"),
-        ("/proc/self", OutcomeCategory.ACCESS_DENIED, "no project"),
+        ("/proc/self", OutcomeCategory.ACCESS_DENIED, "protected"),
         ("/etc", OutcomeCategory.ACCESS_DENIED, "no project"),
         ("{home}", OutcomeCategory.ACCESS_DENIED, "netclaw itself"),
         ("{home}/config", OutcomeCategory.ACCESS_DENIED, "netclaw itself"),
@@ -75,6 +78,7 @@ async def test_the_sessions_own_workspace_may_be_one(rig: Rig) -> None:
 async def test_what_is_no_project_is_refused(
     rig: Rig, path: str, category: OutcomeCategory, word: str
 ) -> None:
+    rig.trust(Path("/"))
     text = path.format(
         outside=rig.folder / "outside.txt",
         home=rig.home,
@@ -87,13 +91,44 @@ async def test_what_is_no_project_is_refused(
     assert result.receipt.declared_directory is None
 
 
+@pytest.mark.requirement("files.declare")
+@pytest.mark.parametrize("audience", [Audience.PERSONAL, Audience.TEAM])
+async def test_only_what_lies_below_a_trusted_root_is_declared(
+    rig: Rig, audience: Audience
+) -> None:
+    rig.audience = audience
+    for folder in ("trusted/site", "other", "home/workspaces/site", "home/skills/one"):
+        (rig.folder / folder).mkdir(parents=True)
+    rig.trust(rig.folder / "trusted")
+    known = tuple(
+        Root(canonical=str(path), resolved=str(path), is_read_only=True)
+        for path in (rig.home / "workspaces", rig.home / "skills")
+    )
+    rig.settings = replace(rig.settings, global_read_roots=known, workspaces=known[0])
+    expected = {
+        "trusted/site": OutcomeCategory.SUCCESS,
+        "home/workspaces/site": OutcomeCategory.SUCCESS,
+        "other": OutcomeCategory.ACCESS_DENIED,
+        "home/skills/one": OutcomeCategory.ACCESS_DENIED,
+        "home/sessions": OutcomeCategory.ACCESS_DENIED,
+    }
+    for folder, category in expected.items():
+        result = await rig.call(TOOL, path=str(rig.folder / folder))
+        assert result.receipt.category is category, folder
+    (rig.folder / "trusted/out").symlink_to(rig.folder / "other")
+    result = await rig.call(TOOL, path=str(rig.folder / "trusted/out"))
+    assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
+
+
 async def test_a_link_into_the_home_is_judged_by_where_it_leads(rig: Rig) -> None:
+    rig.trust(rig.folder)
     (rig.folder / "trick").symlink_to(rig.home / "config")
     result = await rig.call(TOOL, path=str(rig.folder / "trick"))
     assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
 
 
 async def test_a_name_with_control_characters_is_refused(rig: Rig) -> None:
+    rig.trust(rig.folder)
     odd = rig.folder / "a\nb"
     odd.mkdir()
     (rig.folder / "plain").symlink_to(odd)
@@ -102,8 +137,7 @@ async def test_a_name_with_control_characters_is_refused(rig: Rig) -> None:
     assert "not usable" in result.text
 
 
-@pytest.mark.parametrize("audience", [Audience.TEAM, Audience.PUBLIC])
-async def test_only_personal_may_declare(rig: Rig, project: Path, audience: Audience) -> None:
-    rig.audience = audience
+async def test_public_cannot_declare(rig: Rig, project: Path) -> None:
+    rig.audience = Audience.PUBLIC
     result = await rig.call(TOOL, path=str(project))
     assert "There is no such tool" in result.text

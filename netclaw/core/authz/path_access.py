@@ -115,7 +115,7 @@ def _against_roots(
     fact: PathFact, operation: FileOperation, roots: Sequence[Root]
 ) -> PathFailure | None:
     """Why no root allows the path; None if one does. Compares case exactly."""
-    wanted = [root for root in roots if not root.is_read_only or operation is FileOperation.READ]
+    wanted = _usable(operation, roots)
     holding = [root for root in wanted if _holds(root, fact.canonical)]
     if not holding:
         is_beside = any(root.is_file and _is_beside(root, fact.canonical) for root in wanted)
@@ -123,6 +123,20 @@ def _against_roots(
     if fact.resolved is None or not any(_leads_inside(root, fact) for root in holding):
         return PathFailure.LINK_BOUNDARY
     return None
+
+
+def holding_root(fact: PathFact, operation: FileOperation, reach: FileReach) -> Root | None:
+    """The root that a path is opened beneath: the first that holds it and all it leads to."""
+    roots = _usable(operation, reach.roots)
+    return next(
+        (root for root in roots if _holds(root, fact.canonical) and _leads_inside(root, fact)), None
+    )
+
+
+def _usable(operation: FileOperation, roots: Sequence[Root]) -> list[Root]:
+    """Roots that count for an operation. A project is declared where it may be read."""
+    is_reading = operation in (FileOperation.READ, FileOperation.DECLARE_PROJECT_SCOPE)
+    return [root for root in roots if is_reading or not root.is_read_only]
 
 
 def _holds(root: Root, path: str) -> bool:

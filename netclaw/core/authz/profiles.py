@@ -156,10 +156,14 @@ class SessionRoots:
 
     own: tuple[Root, ...]
     """Workspace, artifacts, worktrees and the temporary key folder: every audience."""
+    envelope: Root | None = None
+    """All of the session's own storage, with its log: every audience, to read."""
     project: Root | None = None
     """The declared project directory; never for Public."""
     global_read: tuple[Root, ...] = ()
     """Skills, identity, workspaces: Read only, never for Public."""
+    workspaces: Root | None = None
+    """Where projects live: declared by who may read there."""
     shared: tuple[Root, ...] = ()
     """The shared sessions root and the logs root: Personal only."""
     log_file: Root | None = None
@@ -176,14 +180,23 @@ def reach_of(
     if profile.audience is not Audience.PUBLIC:
         roots.extend([session.project] if session.project is not None else [])
         roots.extend(session.global_read if operation is FileOperation.READ else ())
-    if session.log_file is not None and operation is FileOperation.READ:
-        roots.append(session.log_file)
+    if operation is FileOperation.READ:
+        single = (session.envelope, session.log_file)
+        roots.extend(root for root in single if root is not None)
     if profile.audience is Audience.PERSONAL and is_reading:
         roots.extend(session.shared)
+    if operation is FileOperation.DECLARE_PROJECT_SCOPE and _has_workspaces(profile, session):
+        roots.extend([session.workspaces] if session.workspaces is not None else [])
     mode = rule.mode
     if operation is FileOperation.DECLARE_PROJECT_SCOPE and profile.audience is Audience.PUBLIC:
         mode = FileMode.NONE
     return FileReach(mode=mode, roots=tuple(roots))
+
+
+def _has_workspaces(profile: AudienceProfile, session: SessionRoots) -> bool:
+    if profile.audience is Audience.TEAM:
+        return session.workspaces in session.global_read
+    return profile.audience is Audience.PERSONAL
 
 
 def _rule(profile: AudienceProfile, operation: FileOperation) -> FileRule:

@@ -52,6 +52,11 @@ class ProtectedPaths:
             self._is_denied(names_of(path), operation) for path in (fact.canonical, fact.resolved)
         )
 
+    def hidden(self) -> tuple[str, ...]:
+        """What nobody may read, as it is spelled on disk."""
+        homes = (*self.homes, f"{self.user_home}/{DEFAULT_NAME}")
+        return tuple(dict.fromkeys(f"{home}/{name}" for home in homes for name in HIDDEN))
+
     def _is_denied(self, path: str, operation: FileOperation) -> bool:
         if any(is_below(path, place) for place in self._places(HIDDEN)):
             return True

@@ -18,7 +18,6 @@ from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.places import project_directory
 
-_READ_BY_ALL_SESSIONS = ("skills", "identity")
 _SHARED = ("sessions", "logs")
 """Below the home; the operator's own audience alone (reference 4)."""
 
@@ -50,6 +49,7 @@ def session_roots(context: ToolContext) -> SessionRoots:
     project = project_directory(context)
     return SessionRoots(
         own=(*_envelope(storage), _root(os.path.dirname(storage.tmp))),
+        envelope=_whole(storage),
         project=(
             Root(
                 canonical=project.announced,
@@ -59,7 +59,8 @@ def session_roots(context: ToolContext) -> SessionRoots:
             if project is not None
             else None
         ),
-        global_read=tuple(_root(f"{storage.home}/{name}") for name in _READ_BY_ALL_SESSIONS),
+        global_read=context.settings.global_read_roots,
+        workspaces=context.settings.workspaces,
         shared=tuple(_root(f"{storage.home}/{name}") for name in _SHARED),
     )
 
@@ -71,6 +72,11 @@ def _envelope(storage: SessionStorage) -> tuple[Root, ...]:
         Root(canonical=path, resolved=f"{real}/{os.path.basename(path)}")
         for path in (storage.workspace, storage.artifacts, storage.worktrees)
     )
+
+
+def _whole(storage: SessionStorage) -> Root:
+    """The envelope with the session's log, to read; it is not written but in its own areas."""
+    return Root(canonical=storage.root, resolved=os.path.realpath(storage.root), is_read_only=True)
 
 
 def _root(path: str) -> Root:

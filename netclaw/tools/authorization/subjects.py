@@ -14,12 +14,15 @@ from typing import Protocol, runtime_checkable
 from netclaw.core.authz.facts import Surroundings
 from netclaw.core.authz.grants import Grant
 from netclaw.core.authz.profiles import SHELL
+from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.authz.requests import Call, FileCall, PlainCall, ServerCall
 from netclaw.core.tool_call import FileOperation
 from netclaw.ports.shell_parser import PathFacts, ShellParser
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.authorization import fact_gathering
 from netclaw.tools.authorization.policies import user_home
+from netclaw.tools.closed import closed_places
+from netclaw.tools.faults import ToolFault
 from netclaw.tools.places import Places, places_for
 from netclaw.tools.schema import Arguments
 from netclaw.tools.tool import Tool
@@ -31,6 +34,7 @@ FILE_OPERATIONS = {
     "file_write": FileOperation.WRITE,
     "file_edit": FileOperation.WRITE,
     "attach_file": FileOperation.ATTACH,
+    "set_working_directory": FileOperation.DECLARE_PROJECT_SCOPE,
 }
 """Tools that touch the one path in their argument `path`, and what they do there."""
 
@@ -82,8 +86,11 @@ async def call_of(
 def _file_call(
     operation: FileOperation, arguments: Arguments, context: ToolContext, paths: PathFacts
 ) -> FileCall:
-    path = places_for(context).canonical(arguments.text("path"))
-    return FileCall(operation=operation, fact=paths.path(path))
+    fact = paths.path(places_for(context).canonical(arguments.text("path")))
+    closed = closed_places(context.storage)
+    if fact.resolved is not None and closed.is_closed(fact.resolved, operation):
+        raise ToolFault.denied(DENIED_TEXTS[DenyReason.PATH_PROTECTED])
+    return FileCall(operation=operation, fact=fact)
 
 
 def _surroundings(arguments: Arguments, context: ToolContext) -> Surroundings:

@@ -48,6 +48,7 @@ def _has_files(tool: Tool, profile: AudienceProfile) -> bool:
         FileOperation.READ: profile.read,
         FileOperation.WRITE: profile.write,
         FileOperation.ATTACH: profile.attach,
+        FileOperation.DECLARE_PROJECT_SCOPE: profile.read,
     }
     operation = FILE_OPERATIONS.get(tool.name)
     return operation is None or rules[operation].mode is not FileMode.NONE
