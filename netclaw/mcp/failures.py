@@ -87,6 +87,8 @@ def of_call(
             return ReplyKind.TRANSPORT, GONE
     elif exchange.is_too_large:
         return ReplyKind.APPLICATION, TOO_LARGE
+    elif is_unauthorized(exchange):
+        return ReplyKind.APPLICATION, _refusal(entry, fault, exchange)
     elif exchange.status == httpx2.codes.NOT_FOUND:
         return ReplyKind.TRANSPORT, "It does not know our session any more (HTTP 404)."
     elif exchange.status == 0:
@@ -94,11 +96,16 @@ def of_call(
     return ReplyKind.APPLICATION, _answer(fault, exchange)
 
 
+def _refusal(entry: ServerEntry, fault: Exception, exchange: Exchange) -> str:
+    state, _ = of_refusal(entry, exchange)
+    is_sign_in = state is ServerState.AWAITING_AUTH
+    advice = "It asks the operator to sign in with OAuth." if is_sign_in else CHECK_CREDENTIALS
+    return f"{_answer(fault, exchange)} {advice}"
+
+
 def _answer(fault: Exception, exchange: Exchange) -> str:
     """The words of a server that answered with an error; they are its own."""
     words = fault.message if isinstance(fault, MCPError) else "Its result is not what it declares."
     if exchange.status < httpx2.codes.BAD_REQUEST:
         return words
-    said = exchange.body.strip() or words
-    hint = f" {CHECK_CREDENTIALS}" if exchange.status == httpx2.codes.UNAUTHORIZED else ""
-    return f"HTTP {exchange.status}: {said}{hint}"
+    return f"HTTP {exchange.status}: {exchange.body.strip() or words}"

@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from netclaw.core.ids import CallId
+from netclaw.core.redaction import MIN_SECRET_LENGTH
+from netclaw.core.redaction_shapes import REDACTED
 from netclaw.core.tool_servers import ToolServerSettings
 from netclaw.linux.start_time import start_ticks
 from netclaw.mcp.frames import (
@@ -299,12 +301,19 @@ class ToolServerLink:
             ServerTool(
                 server=tool.server,
                 name=tool.name,
-                description=tool.description,
-                parameters=tool.parameters,
+                description=self._clean(tool.description),
+                parameters=self._clean(tool.parameters),
             )
             for tool in frame.tools
         )
         return Catalogue(tools=tools, statuses=tuple(map(self._status, frame.statuses)))
+
+    def _clean(self, text: str) -> str:
+        """A server's words without what it was given in confidence: models are shown them."""
+        for value in self._credentials.values():
+            if len(value) >= MIN_SECRET_LENGTH:
+                text = text.replace(value, REDACTED)
+        return text
 
     def _status(self, entry: StatusEntry) -> ServerStatus:
         return ServerStatus(

@@ -1,0 +1,1 @@
+"""Tool servers: real ones, over pipes and loopback HTTP."""
