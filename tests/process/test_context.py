@@ -184,7 +184,15 @@ async def test_tokens_from_the_cache_reach_journal_outputs_and_command_line(dial
 @pytest.mark.requirement("context.set-working-directory")
 @pytest.mark.requirement("context.git-facts")
 @pytest.mark.requirement("context.recent-files")
-async def test_a_declared_project_is_worked_in_and_told_of(world: World, project: Path) -> None:
+@pytest.mark.requirement("files.declare")
+async def test_a_declared_project_is_worked_in_and_told_of(project: Path) -> None:
+    async with World(config={"Workspaces": {"Directory": str(project)}}) as world:
+        await world.start()
+        await work_in(world, project)
+
+
+async def work_in(world: World, project: Path) -> None:
+    """Declare a project, work in it, and read what models and journal were told."""
     peer = world.peer
     declare = f'[[tool:set_working_directory {{"path": "{project}"}}]]'
     await peer.turn("work", f"{declare} [[reply:declared]]")
