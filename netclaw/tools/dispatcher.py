@@ -14,6 +14,7 @@ import traceback
 from dataclasses import replace
 
 from netclaw.core.authority import Authority
+from netclaw.core.session.consent import covers
 from netclaw.core.session.rulings import CallRuling
 from netclaw.core.session.rulings import Outcome as RulingOutcome
 from netclaw.core.settings import ToolSettings
@@ -67,15 +68,19 @@ class Dispatcher:
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None
     ) -> CallRuling:
         """See `ToolRunner`."""
+        call = with_attempt(call)
         self._judgements.drop(context.turn_id, call.attempt_id)
         try:
             return await self._judge(call, context, given)
         except ToolFault as fault:
+            presenting.note_refused(call, fault)
             told = self._failure(fault, context)
             text = "\n".join(filter(None, (told.text, told.note)))
             return replace(presenting.refused(call.attempt_id, fault), text=text)
         except Exception as fault:  # noqa: BLE001 - what cannot be judged does not run
-            log.warning("a call of %r could not be judged: %s", call.name[:60], _where(fault))
+            log.warning(
+                "a call of %s could not be judged: %s", presenting.told(call), _where(fault)
+            )
             return presenting.failed(call.attempt_id)
 
     async def _judge(
@@ -91,7 +96,7 @@ class Dispatcher:
         if given is not None:
             note = authorizer.note_of(given.option)
             is_asked = found.decision.outcome is RulingOutcome.REQUIRES_CONSENT
-            if is_asked and presenting.is_as_asked(given.request, ruling):
+            if is_asked and covers(given.request, ruling):
                 keys, note = await authorizer.grant(found, given.option, context)
                 found = await self._authorizer.evaluate(question, keys)
                 ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
@@ -108,6 +113,7 @@ class Dispatcher:
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """See `ToolRunner`."""
+        call = with_attempt(call)
         began = time.monotonic()
         remediation: str | None = None
         try:
@@ -115,7 +121,7 @@ class Dispatcher:
         except Exception as fault:  # noqa: BLE001 - any fault of a tool is a result, see above
             classified = classify(fault)
             if classified is not fault:
-                log.warning("tool %r failed: %s", call.name[:60], _where(fault))
+                log.warning("tool %s failed: %s", presenting.told(call), _where(fault))
             remediation = classified.remediation
             outcome = self._failure(classified, context)
         bounded = await _bounded(outcome, call, context)
@@ -146,7 +152,7 @@ class Dispatcher:
     async def _attempt(self, call: ToolCall, context: ToolContext) -> Outcome:
         judgement = self._judgements.take(context.turn_id, call.attempt_id)
         if judgement is None:
-            log.warning("a call of %r was to start that nobody judged", call.name[:60])
+            log.warning("a call of %s was to start that nobody judged", presenting.told(call))
             raise ToolFault.denied(presenting.NOT_JUDGED)
         await self._registry.recall(context.loaded)
         question = self._question(call, context)
@@ -178,6 +184,12 @@ class Dispatcher:
             context=context,
             native=self._registry.native(names),
         )
+
+
+def with_attempt(call: ToolCall) -> ToolCall:
+    """The call with the id of its evaluation: one that was recorded before there were any gets one
+    that stays the same in every process."""
+    return call if call.attempt_id else replace(call, attempt_id=f"auth-{call.call_id}")
 
 
 def _where(fault: Exception) -> str:

@@ -87,7 +87,9 @@ class Field:
             return f"{name} has {len(value)} characters; at most {self.max_chars} are allowed."
         if self.choices and value not in self.choices:
             return f"{name} must be one of: {', '.join(self.choices)}."
-        if any(0xD800 <= ord(char) < 0xE000 for char in value):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
             return f"{name} is not valid Unicode text."
         return ""
 

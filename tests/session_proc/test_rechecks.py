@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from netclaw.core.errors import OperationTimeoutError, StorageFullError
+from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.events import AnswerAdmitted, ToolResultRecorded
 from netclaw.core.session.rulings import ALLOWED, CallRuling, Outcome
 from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolResult
-from netclaw.ports.tool import GivenConsent
-from netclaw.session_proc import judging
+from netclaw.ports.tool import GivenConsent, ToolContext
+from netclaw.session_proc import asks, judging
 from netclaw.wire.v1.session_host_pb2 import Committed, ToSession
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
@@ -125,3 +129,124 @@ async def test_a_judgement_that_does_not_end_denies_its_call(
     assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
     assert "could not be judged" in result.text
     assert not tools.started
+
+
+class Held:
+    """Judging that a test lets go on."""
+
+    def __init__(self, tools: ScriptedTools) -> None:
+        self.began = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.was_cancelled = asyncio.Event()
+        tools.rule = self.rule
+
+    async def rule(self, _call: ToolCall, _given: GivenConsent | None) -> CallRuling:
+        self.began.set()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.was_cancelled.set()
+            raise
+        return ALLOWED
+
+
+@pytest.mark.requirement("judging.judged-first")
+async def test_a_turn_that_is_stopped_while_a_call_is_judged_runs_nothing(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    held = Held(tools)
+    start()
+    host.admit(PROMPT)
+    await held.began.wait()
+    host.command("stop_turn", actor="me")
+    await host.turn_completed()
+    await held.was_cancelled.wait()
+    assert not tools.started
+    assert "ToolBatchStarted" not in host.journal.names()
+
+
+@pytest.mark.requirement("judging.judged-first")
+async def test_a_drain_while_a_call_is_judged_leaves_it_to_the_next_process(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    held = Held(tools)
+    process = start()
+    host.admit(PROMPT)
+    await held.began.wait()
+    host.command("drain", then="daemon_restart", is_restart=True, budget_s=5.0)
+    await host.settled()
+    held.go_on.set()
+    assert await process is ExitCode.PASSIVATED
+    assert not tools.started
+    start()
+    await host.turn_completed()
+    assert tools.started == {"a": 1}
+    first, again = tools.judged
+    assert again[0].attempt_id == first[0].attempt_id
+
+
+@pytest.mark.requirement("judging.judged-first")
+async def test_a_model_that_answers_before_its_turn_is_recorded_has_its_calls_judged(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    held = Held(tools)
+    start()
+    await host.until(lambda seen: "ready" in seen.phases)
+    host.hold_appends.clear()
+    host.admit(PROMPT)
+    await held.began.wait()
+    (_, context, _) = tools.judged[0]
+    assert context.is_attended
+    host.hold_appends.set()
+    held.go_on.set()
+    await host.turn_completed()
+    assert tools.started == {"a": 1}
+    assert tools.contexts[0].turn_id == context.turn_id
+
+
+@pytest.mark.requirement("judging.store-unavailable")
+async def test_questions_are_answered_by_number_and_errors_keep_their_code(
+    host: ScriptedHost, start: Start, tools: ScriptedTools
+) -> None:
+    heard: list[object] = []
+
+    async def look(context: ToolContext) -> None:
+        host.consents.store_fault = "broken"
+        heard.append((await context.consents.read()).store.fault)
+        host.consents.read_error = StorageFullError("No space.")
+        try:
+            await context.consents.read()
+        except StorageFullError as error:
+            heard.append(error.sentence)
+
+    async def rule(_call: ToolCall, _given: GivenConsent | None) -> CallRuling:
+        await look(tools.judged[-1][1])
+        return ALLOWED
+
+    tools.rule = rule
+    start()
+    host.admit(PROMPT)
+    await host.turn_completed()
+    assert heard == ["broken", "No space."]
+
+
+@pytest.mark.requirement("judging.bounded")
+async def test_a_question_that_nobody_answers_is_given_up(
+    host: ScriptedHost, start: Start, tools: ScriptedTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asks, "ANSWER_S", 0.05)
+    host.answers_asks = False
+    heard: list[str] = []
+
+    async def rule(_call: ToolCall, _given: GivenConsent | None) -> CallRuling:
+        try:
+            await tools.judged[-1][1].consents.read()
+        except OperationTimeoutError as error:
+            heard.append(error.sentence)
+        return ALLOWED
+
+    tools.rule = rule
+    start()
+    host.admit(PROMPT)
+    await host.turn_completed()
+    assert "no answer" in heard[0]

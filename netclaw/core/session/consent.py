@@ -133,8 +133,12 @@ def unruled(
 
 
 def covers(request: ConsentRequest, ruling: CallRuling) -> bool:
-    """Whether whoever approved this request was asked for all that the ruling asks for now."""
-    return set(map(storable, ruling.candidates)) <= set(request.candidates)
+    """Whether whoever approved this request was asked for all that the ruling asks for now.
+
+    A command in another folder is another one: relative words mean other files there.
+    """
+    is_same_folder = request.cwd == storable(ruling.cwd)
+    return is_same_folder and set(map(storable, ruling.candidates)) <= set(request.candidates)
 
 
 def refused(call: ToolCall) -> ToolResult:

@@ -10,16 +10,16 @@ from dataclasses import replace
 from netclaw.core.authz.decisions import Decision, ruling_of
 from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.authz.requests import AuthorizationRequest, ShellCall
-from netclaw.core.session.consent_events import ConsentRequest
 from netclaw.core.session.rulings import CallRuling, Outcome
-from netclaw.core.text import storable
-from netclaw.core.tool_call import OutcomeCategory
+from netclaw.core.tool_call import OutcomeCategory, ToolCall
 from netclaw.tools.faults import ToolFault
 
 _log = logging.getLogger(__name__)
 
 WITHDRAWN = "The consent for this call was withdrawn before it started; it was not run."
 NOT_JUDGED = DENIED_TEXTS[DenyReason.INTERNAL]
+
+_MAX_NAME = 130
 
 _INLINE_CHARS = 4000
 """A longer text is redacted in a thread: the session's loop must not wait (decision 86)."""
@@ -45,12 +45,6 @@ def _with_refusal(
         return ruling
     sentence = call.refusal.sentence if call.refusal is not None else ruling.text
     return replace(ruling, text=sentence, category=OutcomeCategory.INVALID_INPUT)
-
-
-def is_as_asked(request: ConsentRequest, ruling: CallRuling) -> bool:
-    """Whether whoever approved was shown all that the ruling asks for now, and the same folder."""
-    is_same_folder = request.cwd == storable(ruling.cwd)
-    return is_same_folder and set(map(storable, ruling.candidates)) <= set(request.candidates)
 
 
 def refused(attempt_id: str, fault: ToolFault) -> CallRuling:
@@ -87,6 +81,19 @@ def refusal_of(decision: Decision) -> ToolFault:
             return ToolFault.denied(WITHDRAWN)
         case _:
             return ToolFault.denied(decision.text)
+
+
+def told(call: ToolCall) -> str:
+    """The tool's name for a log; a model may write anything in its place."""
+    is_name = call.name.isidentifier() and len(call.name) <= _MAX_NAME
+    return call.name if is_name else "(no name)"
+
+
+def note_refused(call: ToolCall, fault: ToolFault) -> None:
+    """One line for a call that was not judged: it names no tool, or its arguments mean nothing."""
+    _log.info(
+        "not judged: %s reason=%s attempt=%s", told(call), fault.category.value, call.attempt_id
+    )
 
 
 def note(decision: Decision, tool: str, *, stage: str) -> None:

@@ -67,11 +67,18 @@ def test_consent_that_is_still_required_was_just_given() -> None:
 
 
 @pytest.mark.requirement("consent.approved")
-def test_consent_does_not_stand_for_what_nobody_was_asked_for() -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(NEEDS_CONSENT, display="ls; rm x", candidates=("ls", "rm")),
+        replace(NEEDS_CONSENT, cwd="/another/folder"),
+    ],
+    ids=["more commands", "another folder"],
+)
+def test_consent_does_not_stand_for_what_nobody_was_asked_for(other: CallRuling) -> None:
     story = parked()
     first = story.call_id()
     story.choose("once", by=ALICE)
-    other = replace(NEEDS_CONSENT, display="ls; rm x", candidates=("ls", "rm"))
     decision = story.judge(other)
     assert kinds(decision.events) == ["ConsentRequested"], "asked anew, and not launched"
     assert phase_of(story) is Phase.READY
