@@ -27,6 +27,11 @@ from tests.authz.host import HOME, KEY_FOLDER, PROJECT, SESSION, USER_HOME, Memo
 from tests.authz.world import HOST, POLICY, ROOTS, Shell, grants_for, policy, profile, root
 
 SETTINGS = ToolSettings()
+FILES_OF_THE_HOME = (
+    *("sessions/two/workspace/note", "sessions/two/workspace/deep/x", "logs/daemon.log"),
+    *("sessions/two/attachment-staging/x", "sessions/two/tool-calls/x", "identity/SOUL.md"),
+    "models/x",
+)
 UNKNOWN = PathFact(canonical="/unknown", resolved=None)
 AUTO = policy(profile(modes=ConsentModes(tools={"shell_execute": "Auto"})))
 
@@ -250,6 +255,34 @@ def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
     assert access("git log", cwd=f"{USER_HOME}/other").readable == (f"{USER_HOME}/other", "/o.git")
     assert access("cp /outside/in.txt /ext").readable == ()
     assert access(f"ls {HOME}/sessions {USER_HOME}/.ssh").readable == ()
+
+
+@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.parametrize(
+    ("path", "is_shown"),
+    [
+        ("sessions/two/workspace/note", True),
+        ("sessions/two/workspace/deep", True),
+        ("sessions/two/attachment-staging/x", False),
+        ("sessions/two/tool-calls/x", False),
+        ("sessions/two", False),
+        ("sessions", False),
+        ("logs/daemon.log", True),
+        ("logs", False),
+        ("identity/SOUL.md", True),
+        ("identity", True),
+        ("models/x", False),
+        ("run/operator.token", False),
+    ],
+)
+def test_of_the_home_what_the_audiences_roots_hold(path: str, is_shown: bool) -> None:
+    files = [f"{HOME}/{path}" for path in FILES_OF_THE_HOME]
+    host = replace(HOST, files=(*HOST.files, *files), folders=(*HOST.folders, f"{HOME}/identity"))
+    request = on_host(f"cat {HOME}/{path}", host)
+    made = access_of(request, allowed(), AUTO, SETTINGS).readable
+    assert made == ((f"{HOME}/{path}",) if is_shown else ())
+    bare = replace(AUTO, roots=replace(ROOTS, shared=(), global_read=()))
+    assert access_of(request, allowed(), bare, SETTINGS).readable == ()
 
 
 @pytest.mark.requirement("sandbox-access.readable")

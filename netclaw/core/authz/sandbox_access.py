@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from netclaw.core.authz import safe_catalogue
 from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.facts import Candidate, PathKind, PathUse
-from netclaw.core.authz.path_access import FileMode
+from netclaw.core.authz.path_access import FileMode, Root
+from netclaw.core.authz.profiles import reach_of
 from netclaw.core.authz.protected import DEFAULT_NAME, ProtectedPaths
 from netclaw.core.authz.protected_catalogue import CONFIGURATION
 from netclaw.core.authz.requests import AuthorizationRequest, Policy, ShellCall
@@ -27,6 +28,10 @@ _MOVERS = frozenset({"mv", "rm", "rmdir"})
 
 _SERVICES = ("/dev", "/run", "/var/run")
 """Places of running services, which no command sees for naming them."""
+
+_AREAS = frozenset({"workspace", "artifacts", "worktrees"})
+_KEPT_AREAS = frozenset({"attachment-staging", "tool-calls"})
+"""Of a session: what others of the operator may look into, and what nobody may (decision 45)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,10 @@ class _Places:
     temporary: tuple[str, ...]
     given: tuple[str, ...]
     """What every call of the session may write."""
+    shared: tuple[str, ...]
+    """Folders of the home with other sessions' files that the audience may read."""
+    common: tuple[str, ...]
+    """Folders of the home that the audience may read whole."""
 
     @classmethod
     def of(cls, policy: Policy) -> _Places:
@@ -130,6 +139,8 @@ class _Places:
             closed=tuple(dict.fromkeys((*homes, *others, *secrets))),
             temporary=policy.temporary,
             given=tuple(own),
+            shared=_resolved(policy, policy.roots.shared),
+            common=_resolved(policy, policy.roots.global_read),
         )
 
     def may_write(self, folder: str) -> bool:
@@ -154,24 +165,44 @@ class _Places:
         """What of a named path is shown, where a sandbox would not: its target, if it has one.
 
         In a shared temporary folder single files, for whole folders are not known to hold no
-        secrets; of a netclaw home ordinary configuration. There a link is not followed: the
-        sandbox does not have it.
+        secrets; of the netclaw home ordinary configuration and what the audience's roots hold.
+        There a link is not followed: the sandbox does not have it.
         """
         fact, path = use.fact, use.fact.resolved
         is_file = fact.kind is PathKind.FILE and path == fact.canonical
         if path is None or fact.kind not in (PathKind.FILE, PathKind.FOLDER):
             return
-        if is_below_any(path, (f"{home}/{CONFIGURATION}" for home in self.homes)):
-            is_shown = is_file and not self.protected.is_protected(fact, use.operation)
+        if is_below_any(path, self.homes):
+            is_shown = path == fact.canonical and self._is_open(use, path)
         else:
             is_hidden = is_below_any(path, self.temporary)
             is_shown = self.may_see(path) and (is_file or not is_hidden)
         if is_shown:
             yield path
 
+    def _is_open(self, use: PathUse, path: str) -> bool:
+        """Whether a file or folder of the netclaw home is shown."""
+        if self.protected.is_protected(use.fact, use.operation):
+            return False
+        is_file = use.fact.kind is PathKind.FILE
+        configurations = (f"{home}/{CONFIGURATION}" for home in self.homes)
+        if is_below_any(path, self.common) or (is_file and is_below_any(path, configurations)):
+            return True
+        for root in self.shared:
+            if is_below_any(path, (root,)):
+                parts = set(path.removeprefix(root).split("/"))
+                return parts.isdisjoint(_KEPT_AREAS) and (is_file or not parts.isdisjoint(_AREAS))
+        return False
+
     def may_work_in(self, folder: str) -> bool:
         """Whether the folder of a command is shown, where a sandbox would not."""
         return self.may_see(folder) and not is_below_any(folder, self.temporary)
+
+
+def _resolved(policy: Policy, roots: Iterable[Root]) -> tuple[str, ...]:
+    """Those of the home's folders that the audience's profile lets it read."""
+    held = reach_of(policy.profile, FileOperation.READ, policy.roots).roots
+    return tuple(root.resolved for root in roots if root in held)
 
 
 def _written(call: ShellCall, policy: Policy) -> Iterator[str]:
