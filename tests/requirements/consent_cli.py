@@ -106,4 +106,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " one, stops the turn, and finds the prompt again after the terminal, the session and the"
         " daemon ended.",
     ),
+    Requirement(
+        "consent-cli.doctor",
+        "issue 4 item 8",
+        "netclaw doctor warns by example of what this configuration would let run unasked, of"
+        " grants that cover everything, and fails where no command can be judged.",
+    ),
 )

@@ -24,9 +24,12 @@ def sandbox_of(settings: ToolSettings) -> SandboxFacts:
 def stored_grants(home: Home) -> GrantStore:
     """The grants of this moment, as the file holds them; a fault says why it cannot be believed.
 
-    Read as the daemon reads it at every check, and never changed.
+    Read as the daemon reads it at every check, and never changed: a file of version 1, which the
+    daemon moves aside, holds none.
     """
-    from netclaw.store.grants_file import NAME, look
+    from netclaw.store.grants_file import look
 
-    found = look(home.config_dir / NAME)
+    found = look(home.grants_file)
+    if found.version == 1:
+        return GrantStore()
     return GrantStore(grants=found.grants, fault=found.fault)

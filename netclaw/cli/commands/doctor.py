@@ -13,6 +13,8 @@ from netclaw.cli.doctor import abilities, places
 from netclaw.cli.doctor.authorization import check_authorization
 from netclaw.cli.doctor.daemon import check_storage, look_at_daemon
 from netclaw.cli.doctor.findings import Finding, Verdict
+from netclaw.cli.doctor.rehearsed import check_rehearsed
+from netclaw.cli.doctor.tool_servers import check_servers
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
 from netclaw.cli.words import counted
 
@@ -64,8 +66,10 @@ def look(app: App) -> Iterator[Finding]:
     yield places.check_crashes(home)
     if loaded is not None:
         yield from check_authorization(loaded.session.tools, home)
+        yield from check_rehearsed(home, loaded.session.tools)
         yield abilities.check_sandbox(loaded.session.tools, daemon.status)
         yield from abilities.check_models(loaded, is_running=is_running)
+        yield from check_servers(loaded)
 
 
 def _show(app: App, finding: Finding) -> None:
