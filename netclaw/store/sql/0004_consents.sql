@@ -22,17 +22,23 @@ CREATE INDEX consent_requests_open ON consent_requests (session, id) WHERE state
 -- What an older database holds: the last request of each call, and whether anything ended it. A
 -- payload that is no JSON is a matter for the start of its session.
 INSERT INTO consent_requests (session, call_id, turn, run, seq)
-SELECT session, call_id, turn, run, max(seq) FROM (
-  SELECT session, seq,
-    CASE WHEN json_valid(text) THEN json_extract(text, '$.request.call_id') END AS call_id,
-    CASE WHEN json_valid(text) THEN json_extract(text, '$.turn_id') END AS turn,
-    CASE WHEN json_valid(text) THEN json_extract(text, '$.run_id') END AS run
-  FROM (
-    SELECT session, seq, CAST(payload AS TEXT) AS text FROM journal WHERE type = 'ConsentRequested'))
-WHERE typeof(call_id) = 'text' AND typeof(turn) = 'text'
-GROUP BY session, call_id ORDER BY max(seq);
+SELECT session, call_id, turn, run, seq FROM (
+  -- Of each group the other columns are those of its last row.
+  SELECT session, call_id, turn, run, seq, max(id) AS last FROM (
+    SELECT id, session, seq,
+      CASE WHEN json_valid(text) THEN json_extract(text, '$.request.call_id') END AS call_id,
+      CASE WHEN json_valid(text) THEN json_extract(text, '$.turn_id') END AS turn,
+      CASE WHEN json_valid(text) THEN json_extract(text, '$.run_id') END AS run
+    FROM (
+      SELECT id, session, seq, CAST(payload AS TEXT) AS text
+      FROM journal WHERE type = 'ConsentRequested'))
+  WHERE typeof(call_id) = 'text' AND typeof(turn) = 'text'
+  GROUP BY session, call_id)
+ORDER BY last;
 
-UPDATE consent_requests SET state = 'closed' WHERE EXISTS (
+-- A session whose key holds a control character is deleted, and its rows are being removed.
+UPDATE consent_requests SET state = 'closed'
+WHERE session IN (SELECT id FROM sessions WHERE key < ' ') OR EXISTS (
   SELECT 1 FROM (
     SELECT session, seq, type, CAST(payload AS TEXT) AS text FROM journal WHERE type IN (
       'SessionReset', 'ConsentAnswered', 'ConsentWithdrawn', 'ToolResultRecorded', 'TurnRecorded',
