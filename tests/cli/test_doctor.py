@@ -122,7 +122,7 @@ def test_warnings_alone_exit_2(cli: Cli, home: Home, service: ModelService) -> N
     assert (result.code, result.json["overall"]) == (2, "WARN")
     warned = [check for check in result.json["checks"] if check["verdict"] == "WARN"]
     assert [check["name"] for check in warned] == [*("home", "configuration", "unasked", "sandbox")]
-    assert "the operator token included" in warned[2]["message"]
+    assert "the operator token included" in warned[3]["message"]
     assert "not enforced" in warned[1]["message"]
 
 
