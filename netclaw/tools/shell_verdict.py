@@ -106,4 +106,4 @@ def lost_files(clearance: Clearance, profile: SandboxProfile | None) -> str:
     )
     if not lost:
         return ""
-    return "A sandbox does not have the shared temporary folders: what it wrote there is gone."
+    return "A sandbox does not have the shared temporary folders: nothing written there remains."

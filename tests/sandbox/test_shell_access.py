@@ -303,7 +303,7 @@ async def test_a_shared_temporary_folder_is_advised_against_once(rig: Rig) -> No
     again = await Asked(rig=rig, command=command, round_index=1).judge()
     assert again.outcome is Outcome.REQUIRES_CORRECTION  # the one key was taken
     result = await retry.run()
-    assert "what it wrote there is gone" in result.text
+    assert "nothing written there remains" in result.text
     assert not Path("/tmp/b.txt").exists()
 
 
