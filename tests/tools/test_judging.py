@@ -119,6 +119,18 @@ async def test_a_command_asks_and_says_where_it_would_run(asking: Rig, shell: Re
     assert not shell.ran
 
 
+@pytest.mark.requirement("judging.judged-first")
+async def test_a_prompt_shows_the_beginning_and_the_end_of_long_arguments(rig: Rig) -> None:
+    rig.modes = ConsentModes(tools={"file_write": "Approval"})
+    ruling = await Call(rig, "file_write", path="a", content=f"{'x' * 900_000}{SECRET}").propose()
+    assert ruling.outcome is Outcome.REQUIRES_CONSENT
+    assert ruling.display.startswith('file_write {"path": "a", "content": "xxx')
+    assert ruling.display.endswith('***"}')
+    assert "characters left out" in ruling.display
+    assert len(ruling.display) < 3100
+    assert ruling.candidates == ("file_write",)
+
+
 @pytest.mark.requirement("judging.once")
 async def test_a_call_that_was_approved_once_runs_once(asking: Rig, shell: Recorder) -> None:
     call = await approved(asking, command="make all")

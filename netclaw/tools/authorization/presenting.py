@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from netclaw.core.authz.consent import MAX_DISPLAY_CHARS
 from netclaw.core.authz.decisions import Decision, ruling_of
 from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.authz.requests import AuthorizationRequest, ShellCall
@@ -33,7 +34,21 @@ async def ruling_for(
         made = ruling_of(decision, redact)
     else:
         made = await asyncio.to_thread(ruling_of, decision, redact)
-    return _with_refusal(replace(made, cwd=cwd_of(request)), request, decision)
+    made = replace(made, cwd=cwd_of(request), display=shown(made.display))
+    return _with_refusal(made, request, decision)
+
+
+def shown(display: str) -> str:
+    """What a prompt shows of a call: of very long arguments the beginning and the end.
+
+    A command is never that long here: it has to be shown whole, or written shorter.
+    """
+    left_out = len(display) - MAX_DISPLAY_CHARS
+    if left_out <= 0:
+        return display
+    end = MAX_DISPLAY_CHARS // 4
+    start = MAX_DISPLAY_CHARS - end
+    return f"{display[:start]} [... {left_out} characters left out ...] {display[-end:]}"
 
 
 def _with_refusal(
