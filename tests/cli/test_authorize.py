@@ -101,7 +101,7 @@ def differing(project: Path, wanted: list[Row], *, is_attended: bool) -> list[st
     return asyncio.run(look())
 
 
-@pytest.mark.requirement("consent-cli.authorize-table")
+@pytest.mark.requirement("consent_cli.authorize-table")
 @pytest.mark.parametrize("name", ["reference_table.txt", "own_table.txt", "bug_table.txt"])
 def test_the_tables_hold_on_a_real_host(project: Path, name: str) -> None:
     wanted = host_independent(name)
@@ -109,7 +109,7 @@ def test_the_tables_hold_on_a_real_host(project: Path, name: str) -> None:
     assert differing(project, wanted, is_attended=True) == []
 
 
-@pytest.mark.requirement("consent-cli.authorize-table")
+@pytest.mark.requirement("consent_cli.authorize-table")
 def test_the_reference_table_holds_where_nobody_can_answer(project: Path) -> None:
     wanted = host_independent("reference_table.txt")
     assert differing(project, wanted, is_attended=False) == []
@@ -120,7 +120,7 @@ def explained(cli: Cli, *words: str) -> Any:
     return cli.ok("authorize", "--json", *words).json
 
 
-@pytest.mark.requirement("consent-cli.authorize")
+@pytest.mark.requirement("consent_cli.authorize")
 def test_the_four_outcomes_as_scripts_read_them(cli: Cli, in_project: Path) -> None:
     asked = explained(cli, "--", "git status && git push > out.txt")
     assert asked == {
@@ -153,7 +153,7 @@ def test_the_four_outcomes_as_scripts_read_them(cli: Cli, in_project: Path) -> N
     }
 
 
-@pytest.mark.requirement("consent-cli.authorize")
+@pytest.mark.requirement("consent_cli.authorize")
 def test_audience_attendance_and_other_tools(cli: Cli, in_project: Path) -> None:
     team = explained(cli, "--audience", "team", "--", "ls")
     assert team["reason"] == "tool_not_allowed_for_audience_profile"
@@ -172,7 +172,7 @@ def test_audience_attendance_and_other_tools(cli: Cli, in_project: Path) -> None
         assert found["reason"] == "mcp_server_not_allowed_for_audience_profile"
 
 
-@pytest.mark.requirement("consent-cli.authorize")
+@pytest.mark.requirement("consent_cli.authorize")
 def test_a_command_given_as_arguments_may_name_its_folder(cli: Cli, in_project: Path) -> None:
     other = in_project.parent / "other"
     other.mkdir(exist_ok=True)
@@ -184,7 +184,7 @@ def test_a_command_given_as_arguments_may_name_its_folder(cli: Cli, in_project: 
     assert here["sandbox"]["write"] == [str(other)]
 
 
-@pytest.mark.requirement("consent-cli.authorize-grants")
+@pytest.mark.requirement("consent_cli.authorize-grants")
 def test_stored_grants_count_and_a_broken_file_is_named(
     cli: Cli, home: Home, in_project: Path
 ) -> None:
@@ -210,7 +210,7 @@ def test_stored_grants_count_and_a_broken_file_is_named(
     assert file.read_text() == "{ broken"
 
 
-@pytest.mark.requirement("consent-cli.authorize")
+@pytest.mark.requirement("consent_cli.authorize")
 def test_the_shell_mode_counts(cli: Cli, home: Home, in_project: Path) -> None:
     del in_project
     home.config_dir.mkdir(parents=True, mode=0o700)
@@ -228,7 +228,7 @@ def test_the_shell_mode_counts(cli: Cli, home: Home, in_project: Path) -> None:
     assert cli("authorize", "--json", "--", "ls").code == 1
 
 
-@pytest.mark.requirement("consent-cli.authorize-view")
+@pytest.mark.requirement("consent_cli.authorize-view")
 def test_what_a_person_reads(cli: Cli, in_project: Path) -> None:
     assert cli.ok("authorize", "--", "git status; touch a.txt").out.splitlines() == [
         "ASKS  Somebody is asked before it runs.",
@@ -259,7 +259,7 @@ def test_what_a_person_reads(cli: Cli, in_project: Path) -> None:
     ]
 
 
-@pytest.mark.requirement("consent-cli.authorize-view")
+@pytest.mark.requirement("consent_cli.authorize-view")
 @pytest.mark.parametrize(
     ("command", "lines"),
     [
@@ -284,7 +284,7 @@ def test_why_is_said(
     assert "\x07" not in said
 
 
-@pytest.mark.requirement("consent-cli.authorize")
+@pytest.mark.requirement("consent_cli.authorize")
 def test_nothing_is_run_and_nothing_is_made(cli: Cli, home: Home, in_project: Path) -> None:
     before = sorted(os.walk(in_project))
     cli.ok("authorize", "--", "touch made; echo x > made2; cat $(touch made3)")
@@ -292,7 +292,7 @@ def test_nothing_is_run_and_nothing_is_made(cli: Cli, home: Home, in_project: Pa
     assert not home.root.exists()
 
 
-@pytest.mark.requirement("consent-cli.authorize-input")
+@pytest.mark.requirement("consent_cli.authorize-input")
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [

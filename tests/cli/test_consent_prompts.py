@@ -66,9 +66,9 @@ def answers(daemon: ScriptedDaemon) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.requirement("consent-cli.prompt")
-@pytest.mark.requirement("consent-cli.reply")
-@pytest.mark.requirement("consent-cli.danger")
+@pytest.mark.requirement("consent_cli.prompt")
+@pytest.mark.requirement("consent_cli.reply")
+@pytest.mark.requirement("consent_cli.danger")
 def test_a_call_is_asked_for_and_answered(daemon: ScriptedDaemon) -> None:
     daemon.script = asking(asks())
     with Terminal(["chat", "--resume", "notes"]) as terminal:
@@ -98,8 +98,8 @@ def test_a_call_is_asked_for_and_answered(daemon: ScriptedDaemon) -> None:
     assert (request.session_id, request.sender.sender_id) == ("notes", local_sender_id())
 
 
-@pytest.mark.requirement("consent-cli.escape")
-@pytest.mark.requirement("consent-cli.in-turn")
+@pytest.mark.requirement("consent_cli.escape")
+@pytest.mark.requirement("consent_cli.in-turn")
 def test_escape_refuses_and_stays(daemon: ScriptedDaemon) -> None:
     daemon.script = asking(asks("c1"), asks("c2", seq=12, display="git fetch"))
     with Terminal(["chat", "--resume", "notes"], NO_COLOR="1") as terminal:
@@ -119,8 +119,8 @@ def test_escape_refuses_and_stays(daemon: ScriptedDaemon) -> None:
     assert answers(daemon) == [("c1", "deny"), ("c2", "approve_once")]
 
 
-@pytest.mark.requirement("consent-cli.stop")
-@pytest.mark.requirement("consent-cli.over")
+@pytest.mark.requirement("consent_cli.stop")
+@pytest.mark.requirement("consent_cli.over")
 def test_ctrl_c_at_a_prompt_stops_the_turn(daemon: ScriptedDaemon) -> None:
     daemon.script = asking(asks())
     with Terminal(["chat", "--resume", "notes"]) as terminal:
@@ -140,8 +140,8 @@ def test_ctrl_c_at_a_prompt_stops_the_turn(daemon: ScriptedDaemon) -> None:
     assert answers(daemon) == []
 
 
-@pytest.mark.requirement("consent-cli.over")
-@pytest.mark.requirement("consent-cli.typing")
+@pytest.mark.requirement("consent_cli.over")
+@pytest.mark.requirement("consent_cli.typing")
 def test_what_was_being_written_survives_a_prompt_answered_elsewhere(
     daemon: ScriptedDaemon,
 ) -> None:
@@ -170,7 +170,7 @@ def test_what_was_being_written_survives_a_prompt_answered_elsewhere(
     assert answers(daemon) == []
 
 
-@pytest.mark.requirement("consent-cli.not-yours")
+@pytest.mark.requirement("consent_cli.not-yours")
 def test_another_persons_prompt_leaves_the_line_alone(daemon: ScriptedDaemon) -> None:
     daemon.script = asking(asks(sender="U1"))
     with Terminal(["chat", "--resume", "notes"], columns=120) as terminal:
@@ -186,7 +186,7 @@ def test_another_persons_prompt_leaves_the_line_alone(daemon: ScriptedDaemon) ->
     assert len(daemon.requests("SendUserMessage")) == 2
 
 
-@pytest.mark.requirement("consent-cli.reconnect")
+@pytest.mark.requirement("consent_cli.reconnect")
 def test_a_prompt_outlives_the_daemon(daemon: ScriptedDaemon) -> None:
     daemon.script = asking(asks())
     with Terminal(["chat", "--resume", "notes"]) as terminal:
@@ -210,7 +210,7 @@ def test_a_prompt_outlives_the_daemon(daemon: ScriptedDaemon) -> None:
     assert answers(daemon) == [("c1", "approve_once")]
 
 
-@pytest.mark.requirement("consent-cli.prompt")
+@pytest.mark.requirement("consent_cli.prompt")
 def test_a_conversation_that_is_opened_asks_what_is_open(daemon: ScriptedDaemon) -> None:
     shown = asks()
     daemon.replies["GetSession"] = SessionDetail(open_approvals=["c1", "c2"])
@@ -248,7 +248,7 @@ def test_a_conversation_that_is_opened_asks_what_is_open(daemon: ScriptedDaemon)
     assert request.request_seq == 5
 
 
-@pytest.mark.requirement("consent-cli.prompt")
+@pytest.mark.requirement("consent_cli.prompt")
 def test_who_only_watches_is_told_how_to_answer(daemon: ScriptedDaemon) -> None:
     daemon.row("notes")
     with Terminal(["sessions", "attach", "notes"]) as terminal:

@@ -103,7 +103,7 @@ def update(call_id: str, outcome: str = "approved", by: str = "bert") -> Output:
     return Output(type="consent_update", call_id=call_id, outcome=outcome, sender=by)
 
 
-@pytest.mark.requirement("consent-cli.reply")
+@pytest.mark.requirement("consent_cli.reply")
 def test_a_bad_reply_asks_again(seat: Seat) -> None:
     seat.deciding.take([question()])
     seat.go_on()
@@ -120,7 +120,7 @@ def test_a_bad_reply_asks_again(seat: Seat) -> None:
     assert seat.held == ""
 
 
-@pytest.mark.requirement("consent-cli.typing")
+@pytest.mark.requirement("consent_cli.typing")
 def test_what_is_being_written_comes_back_after_the_answer(seat: Seat) -> None:
     seat.write("tell me mo")
     seat.deciding.take([question()])
@@ -135,7 +135,7 @@ def test_what_is_being_written_comes_back_after_the_answer(seat: Seat) -> None:
     assert seat.line.text == "tell me more ab wait, first tell me why"
 
 
-@pytest.mark.requirement("consent-cli.typing")
+@pytest.mark.requirement("consent_cli.typing")
 def test_an_answer_meant_for_the_question_before_decides_nothing(seat: Seat) -> None:
     seat.line.text = "half"
     seat.deciding.take([question("c1"), question("c2")])
@@ -156,7 +156,7 @@ def test_an_answer_meant_for_the_question_before_decides_nothing(seat: Seat) -> 
     assert seat.line.text == "half"
 
 
-@pytest.mark.requirement("consent-cli.escape")
+@pytest.mark.requirement("consent_cli.escape")
 def test_escape_refuses_what_is_asked_and_nothing_else(seat: Seat) -> None:
     seat.deciding.refuse()
     seat.deciding.reply("a")
@@ -169,7 +169,7 @@ def test_escape_refuses_what_is_asked_and_nothing_else(seat: Seat) -> None:
     assert seat.held == "c2"
 
 
-@pytest.mark.requirement("consent-cli.in-turn")
+@pytest.mark.requirement("consent_cli.in-turn")
 def test_nobody_answers_twice(seat: Seat) -> None:
     seat.deciding.take([question()])
     seat.go_on()
@@ -184,7 +184,7 @@ def test_nobody_answers_twice(seat: Seat) -> None:
     assert not seat.deciding.is_open
 
 
-@pytest.mark.requirement("consent-cli.over")
+@pytest.mark.requirement("consent_cli.over")
 def test_questions_that_are_over_close_with_a_line(seat: Seat) -> None:
     seat.deciding.take([question("c1", turn_id="t1"), question("c2"), question("c3")])
     seat.go_on()
@@ -205,7 +205,7 @@ def test_questions_that_are_over_close_with_a_line(seat: Seat) -> None:
     assert seat.last() == withdrawn, "nobody here knew of it"
 
 
-@pytest.mark.requirement("consent-cli.not-yours")
+@pytest.mark.requirement("consent_cli.not-yours")
 def test_another_persons_question_is_shown_and_not_asked(seat: Seat) -> None:
     seat.deciding.take([question("c1", requester="bert")])
     seat.go_on()
@@ -221,7 +221,7 @@ def test_another_persons_question_is_shown_and_not_asked(seat: Seat) -> None:
     assert not seat.deciding.is_open
 
 
-@pytest.mark.requirement("consent-cli.reconnect")
+@pytest.mark.requirement("consent_cli.reconnect")
 def test_after_a_lost_connection_what_is_open_is_asked_once_more(seat: Seat) -> None:
     seat.deciding.take([question("c1"), question("c2")])
     seat.go_on()

@@ -49,14 +49,14 @@ def found(home: Home) -> dict[str, Finding]:
     return {finding.name: finding for finding in rehearsed.check_rehearsed(home, tools)}
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_where_nothing_is_configured_nothing_dangerous_goes_unasked(home: Home) -> None:
     (finding,) = found(home).values()
     assert (finding.name, finding.verdict) == ("unasked", Verdict.PASS)
     assert not home.root.exists()
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_a_shell_that_asks_nobody_is_shown_by_example(home: Home) -> None:
     configured(
         home,
@@ -73,7 +73,7 @@ def test_a_shell_that_asks_nobody_is_shown_by_example(home: Home) -> None:
     assert "ToolOverrides.shell_execute Approval" in finding.fix
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_without_a_sandbox_a_key_can_be_read_unasked(home: Home) -> None:
     configured(home, ShellMode="HostAllowed")
     finding = found(home)["unasked"]
@@ -83,7 +83,7 @@ def test_without_a_sandbox_a_key_can_be_read_unasked(home: Home) -> None:
     assert finding.fix.endswith("`netclaw config set Tools.ShellMode SandboxOnly`.")
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_a_grant_that_covers_everything_is_named(home: Home) -> None:
     granted(home, "/usr/bin/python3")
     finding = found(home)["far-reaching grants"]
@@ -98,7 +98,7 @@ def test_a_grant_that_covers_everything_is_named(home: Home) -> None:
     assert "`netclaw approvals revoke`" in found(home)["unasked"].fix
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_ordinary_grants_are_no_warning(home: Home) -> None:
     for words, more in (
         (("git", "push"), {}),
@@ -109,7 +109,7 @@ def test_ordinary_grants_are_no_warning(home: Home) -> None:
         assert set(found(home)) == {"unasked"}
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_a_parser_that_is_not_there_is_a_failure(
     cli: Cli, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_parser_that_is_not_there_is_a_failure(
     assert "does not answer" in found(home)["shell parser"].message
 
 
-@pytest.mark.requirement("consent-cli.doctor")
+@pytest.mark.requirement("consent_cli.doctor")
 def test_where_commands_are_off_none_is_tried(home: Home) -> None:
     configured(home, ShellMode="Off")
     assert found(home) == {}

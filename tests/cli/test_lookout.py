@@ -177,7 +177,7 @@ def test_a_session_without_a_process_ends_the_wait(
 
 
 @pytest.mark.requirement("cli.chat-ends")
-@pytest.mark.requirement("consent-cli.headless")
+@pytest.mark.requirement("consent_cli.headless")
 def test_a_message_behind_a_turn_that_waits_for_a_decision_says_so(
     cli: Cli, daemon: ScriptedDaemon
 ) -> None:

@@ -76,7 +76,7 @@ def test_status_shows_sessions_queue_storage_sandbox_model_and_memory(
     assert row["memory"] == {"daemonBytes": 62 * MIB, "sessionsBytes": 21 * MIB}
 
 
-@pytest.mark.requirement("consent-cli.count")
+@pytest.mark.requirement("consent_cli.count")
 def test_calls_that_wait_for_a_decision_are_counted(cli: Cli, daemon: ScriptedDaemon) -> None:
     fill(daemon)
     assert "decisions" not in cli.ok("status").out

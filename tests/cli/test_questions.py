@@ -60,7 +60,7 @@ class Plain:
         return f"<{code}>{text}"
 
 
-@pytest.mark.requirement("consent-cli.reply")
+@pytest.mark.requirement("consent_cli.reply")
 @pytest.mark.parametrize(
     ("reply", "key"),
     [
@@ -91,8 +91,8 @@ def test_what_a_question_says_of_its_options() -> None:
     assert effect_of("something new") is ConsentEffect.REFUSE
 
 
-@pytest.mark.requirement("consent-cli.prompt")
-@pytest.mark.requirement("consent-cli.danger")
+@pytest.mark.requirement("consent_cli.prompt")
+@pytest.mark.requirement("consent_cli.danger")
 def test_everything_that_matters_is_shown() -> None:
     asked = pb.Output(
         type="consent_request",
@@ -143,7 +143,7 @@ def test_a_long_command_is_shown_to_its_end() -> None:
     assert "".join(row[6:] if at else row[4:] for at, row in enumerate(rows[:-1])) == long
 
 
-@pytest.mark.requirement("consent-cli.in-turn")
+@pytest.mark.requirement("consent_cli.in-turn")
 def test_questions_are_asked_in_the_order_in_which_they_came() -> None:
     desk = Desk("anna")
     first, second = question("c1"), question("c2")
@@ -174,7 +174,7 @@ def test_a_call_may_be_asked_for_anew() -> None:
     assert desk.put(question("c1", seq=9))
 
 
-@pytest.mark.requirement("consent-cli.not-yours")
+@pytest.mark.requirement("consent_cli.not-yours")
 def test_only_the_requester_is_asked() -> None:
     desk = Desk("anna")
     desk.put(question("c1", requester="bert"))
@@ -188,7 +188,7 @@ def test_only_the_requester_is_asked() -> None:
     assert not desk.is_empty
 
 
-@pytest.mark.requirement("consent-cli.over")
+@pytest.mark.requirement("consent_cli.over")
 def test_a_turn_takes_its_own_requests_with_it() -> None:
     desk = Desk("anna")
     desk.put(question("c1", turn_id="t1"))
@@ -200,7 +200,7 @@ def test_a_turn_takes_its_own_requests_with_it() -> None:
     assert desk.current.call_id == "c2"
 
 
-@pytest.mark.requirement("consent-cli.reconnect")
+@pytest.mark.requirement("consent_cli.reconnect")
 def test_an_answer_that_may_be_lost_is_asked_for_again_if_the_request_is_open() -> None:
     desk = Desk("anna")
     first, second = question("c1"), question("c2")

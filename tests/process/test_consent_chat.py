@@ -50,7 +50,7 @@ async def journal(world: World) -> list[str]:
     return [row["type"] for row in rows]
 
 
-@pytest.mark.requirement("consent-cli.real")
+@pytest.mark.requirement("consent_cli.real")
 async def test_once_lets_the_call_run_and_deny_does_not(asking: World) -> None:
     asking.model.rule("make it", shell(ONE, ONE.replace("one", "two")))
     with Terminal(["chat", "--resume", NAME], columns=110) as person:
@@ -82,7 +82,7 @@ async def test_once_lets_the_call_run_and_deny_does_not(asking: World) -> None:
     assert answer["payload"]["outcome"] == "completed"
 
 
-@pytest.mark.requirement("consent-cli.real")
+@pytest.mark.requirement("consent_cli.real")
 async def test_a_prompt_outlives_terminal_session_and_daemon(asking: World) -> None:
     asking.model.rule("make it", shell(ONE))
     with Terminal(["chat", "--resume", NAME], columns=110) as person:
@@ -117,7 +117,7 @@ async def test_a_prompt_outlives_terminal_session_and_daemon(asking: World) -> N
     assert (await journal(asking)).count("ConsentRequested") == 1
 
 
-@pytest.mark.requirement("consent-cli.real")
+@pytest.mark.requirement("consent_cli.real")
 async def test_ctrl_c_at_a_prompt_and_an_answer_from_elsewhere(asking: World) -> None:
     asking.model.rule("make it", shell(ONE))
     with (
@@ -150,7 +150,7 @@ async def test_ctrl_c_at_a_prompt_and_an_answer_from_elsewhere(asking: World) ->
     assert (await journal(asking)).count("ConsentWithdrawn") == 1
 
 
-@pytest.mark.requirement("consent-cli.headless")
+@pytest.mark.requirement("consent_cli.headless")
 async def test_a_single_message_is_denied_what_needs_consent_and_says_so(asking: World) -> None:
     result = await cli(asking, "chat", "-p", shell(ONE), "--resume", NAME)
     assert result.out.strip().endswith("All **done**.")
