@@ -26,6 +26,7 @@ TOP = {
     "secrets": Entry(f"{_COMMANDS}.secrets:secrets", "Store credentials, encrypted."),
     "provider": Entry(f"{_COMMANDS}.provider:provider", "List model services."),
     "model": Entry(f"{_COMMANDS}.model:model", "List models, fetch the embedded one."),
+    "mcp": Entry(f"{_COMMANDS}.mcp:mcp", "List tool servers and how they stand."),
     "trash": Entry(f"{_COMMANDS}.trash:trash", "Remove the files of deleted sessions for good."),
     "completion": Entry(f"{_COMMANDS}.completion:completion", "Print shell completion."),
     "version": Entry(f"{_COMMANDS}.version:version", "Print the version."),

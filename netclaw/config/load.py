@@ -17,7 +17,7 @@ from netclaw.config.orphans import drop_orphans, orphan_warning
 from netclaw.config.problems import WAY_OUT, as_error, find_problems
 from netclaw.config.schema.root import Config
 from netclaw.config.secret_store import open_secrets, read_credentials, read_secrets
-from netclaw.config.tool_servers import drop_unusable
+from netclaw.config.tool_servers import drop_unreadable, drop_unusable
 from netclaw.config.tree import (
     JsonObject,
     KeyPath,
@@ -54,9 +54,11 @@ def load_config(home: Home | None = None, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     home = home or find_home(environ)
     stamp = stamp_of(home)
-    layers = read_layers(home, environ)
-    document, refused = drop_unusable(layers.document, layers.origins)
+    written, unreadable = drop_unreadable(home)
+    layers = read_layers(home, environ, document=written)
+    document, unusable = drop_unusable(layers.document, layers.origins)
     config = validate(replace(layers, document=document))
+    refused = unreadable | unusable
     return replace(build(home, config, layers.warnings, refused_servers=refused), stamp=stamp)
 
 

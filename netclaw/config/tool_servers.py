@@ -7,17 +7,41 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
+from netclaw.config.documents import read_document
+from netclaw.config.home import Home
 from netclaw.config.jsonc_tree import Json
 from netclaw.config.problems import find_problems
 from netclaw.config.schema.features import McpServer, McpTransport
 from netclaw.config.schema.root import Config
-from netclaw.config.tree import JsonObject, KeyPath, dotted
+from netclaw.config.tree import JsonObject, KeyPath, canonicalise, dotted
+from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.tool_servers import ToolServerSettings, credential_key
 from netclaw.ports.model import Credential
 
 SECTION = "McpServers"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 """What a grant can name (`mcp:<server>:<tool>`), and a model."""
+
+
+def drop_unreadable(home: Home) -> tuple[JsonObject | None, dict[str, str]]:
+    """netclaw.json without server entries that have no canonical form, and what is wrong with each.
+
+    None if there is no such entry. For whoever runs by a configuration, as `drop_unusable`.
+    """
+    found = read_document(home.config_file)
+    document = found.value if found else {}
+    place = next((key for key in document if key.casefold() == SECTION.casefold()), None)
+    servers = document.get(place) if place is not None else None
+    if place is None or not isinstance(servers, dict):
+        return None, {}
+    refused: dict[str, str] = {}
+    for name, entry in servers.items():
+        try:
+            canonicalise({SECTION: {name: entry}})
+        except InvalidArgumentError as error:
+            refused[name] = error.sentence
+    kept: dict[str, Json] = {name: servers[name] for name in servers if name not in refused}
+    return (canonicalise(document | {place: kept}) if refused else None), refused
 
 
 def drop_unusable(

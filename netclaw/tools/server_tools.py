@@ -114,7 +114,7 @@ class ServerTools:
         known = self._servers.known
         if self._made_of is None or known.tools is not self._made_of.tools:
             self._tools = {
-                name: McpTool(name, tool, self._servers) for name, tool in _named(known.tools)
+                name: McpTool(name, tool, self._servers) for name, tool in named(known.tools)
             }
             self._made_of = known
         return self._tools
@@ -124,7 +124,7 @@ class ServerTools:
         await self._servers.catalogue()
 
 
-def _named(tools: Iterable[ServerTool]) -> Iterable[tuple[str, ServerTool]]:
+def named(tools: Iterable[ServerTool]) -> Iterable[tuple[str, ServerTool]]:
     """Each tool with the name that models see: `server__tool`, made distinct where it must be."""
     taken: set[str] = set()
     for tool in tools:
