@@ -69,7 +69,7 @@ class Dispatcher:
     ) -> CallRuling:
         """See `ToolRunner`."""
         call = with_attempt(call)
-        self._judgements.drop(context.turn_id, call.attempt_id)
+        self._judgements.take(context.turn_id, call.attempt_id)  # what was judged before is void
         try:
             return await self._judge(call, context, given)
         except ToolFault as fault:
@@ -105,7 +105,7 @@ class Dispatcher:
         presenting.note(found.decision, call.name, stage="judged")
         if found.is_allowed:
             judgement = Judgement(request=found.request, keys=keys, note=note)
-            self._judgements.keep(context.turn_id, judgement)
+            self._judgements.keep(context.turn_id, context.round_index, judgement)
         if ruling.outcome is RulingOutcome.REQUIRES_CORRECTION:
             text = present(ruling.text, found.decision.corrections, question.native)
             ruling = replace(ruling, text=text)

@@ -13,7 +13,7 @@ from netclaw.core.authz.grants import OneTimeKey
 from netclaw.core.authz.requests import AuthorizationRequest
 from netclaw.core.ids import TurnId
 
-MAX_TURNS = 64
+MAX_TURNS = 16
 """Turns whose judgements are kept: one of the session's own, and those of its child runs."""
 
 
@@ -28,22 +28,23 @@ class Judgement:
 
 
 class Judgements:
-    """By turn and attempt id. Calls of a turn that was given up are forgotten in time."""
+    """By turn and attempt id. Only calls of a turn's last round can still start: others, and those
+    of a turn that was given up, are forgotten with the facts they rest on."""
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[TurnId, dict[str, Judgement]] = OrderedDict()
+        self._turns: OrderedDict[TurnId, dict[str, tuple[int, Judgement]]] = OrderedDict()
 
-    def keep(self, turn_id: TurnId, judgement: Judgement) -> None:
-        """This call may be started once."""
-        self._turns.setdefault(turn_id, {})[judgement.request.attempt_id] = judgement
+    def keep(self, turn_id: TurnId, round_index: int, judgement: Judgement) -> None:
+        """This call of this round may be started once."""
+        before = self._turns.get(turn_id, {})
+        kept = {key: item for key, item in before.items() if item[0] >= round_index}
+        kept[judgement.request.attempt_id] = (round_index, judgement)
+        self._turns[turn_id] = kept
         self._turns.move_to_end(turn_id)
         while len(self._turns) > MAX_TURNS:
             self._turns.popitem(last=False)
 
-    def drop(self, turn_id: TurnId, attempt_id: str) -> None:
-        """What was judged before counts no longer."""
-        self._turns.get(turn_id, {}).pop(attempt_id, None)
-
     def take(self, turn_id: TurnId, attempt_id: str) -> Judgement | None:
-        """The judgement of a call that starts now; it is gone afterwards."""
-        return self._turns.get(turn_id, {}).pop(attempt_id, None)
+        """The judgement of a call that starts or is judged anew; it is gone afterwards."""
+        _, judgement = self._turns.get(turn_id, {}).pop(attempt_id, (0, None))
+        return judgement
