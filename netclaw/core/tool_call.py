@@ -75,6 +75,15 @@ class Spill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that a call gave to the people of the session: the session's own copy of it."""
+
+    path: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReceipt:
     """Trusted internal data about one invocation; state is updated from it, never from text."""
 
@@ -85,6 +94,7 @@ class ToolReceipt:
     duration_ms: int = 0
     is_still_running: bool = False
     """The call asked after a background job that has not ended; asking again is no repetition."""
+    attachment: Attachment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

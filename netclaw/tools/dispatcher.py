@@ -135,6 +135,7 @@ class Dispatcher:
                 file_activity=outcome.activity if is_success else (),
                 declared_directory=outcome.declared_directory if is_success else None,
                 remediation=remediation,
+                attachment=outcome.attachment if is_success else None,
                 duration_ms=round((time.monotonic() - began) * 1000),
             ),
             spill=bounded.spill,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from netclaw.ports.shell_runner import SandboxFacts, ShellRunner
 from netclaw.ports.tool import ToolRunner
 from netclaw.ports.tool_servers import ToolServers
+from netclaw.tools.attach_file import AttachFile
 from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.exposure import LoadTool, SearchTools
@@ -47,6 +48,7 @@ def core_tools(shell: ShellRunner) -> list[Tool]:
         FileList(),
         FileWrite(),
         FileEdit(),
+        AttachFile(),
         ToolOutputRead(),
         ShellExecute(shell),
         SessionStatus(),

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from netclaw.core.authority import Audience
 from netclaw.core.ids import CallId
-from netclaw.core.tool_call import FileActivity, OutcomeCategory
+from netclaw.core.tool_call import Attachment, FileActivity, OutcomeCategory
 from netclaw.ports.tool import ToolContext
 from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.schema import Arguments, Field
@@ -30,6 +30,8 @@ class Outcome:
     """The project directory that the call declared."""
     loaded_tool: str = ""
     """A deferred tool that later model requests show."""
+    attachment: Attachment | None = None
+    """The session's copy of a file that the call attached."""
     is_complete: bool = True
     """False if the tool could not keep all of its own output."""
 

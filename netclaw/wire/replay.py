@@ -14,6 +14,7 @@ from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.redaction import shown_arguments
 from netclaw.core.session import events as ev
 from netclaw.core.session import outputs as out
+from netclaw.core.session.call_results import file_output
 from netclaw.core.session.consent import prompt_of
 from netclaw.core.session.consent_answers import ENDS
 from netclaw.core.session.consent_events import (
@@ -54,7 +55,7 @@ class Replay:
             case ev.RoundRecorded() as event:
                 return self._round(event)
             case ev.ToolResultRecorded() as event:
-                return (self._result(event),)
+                return self._result(event)
             case ev.TurnRecorded() as event:
                 return self._recorded(event)
             case ev.TurnFailed() as event:
@@ -104,9 +105,10 @@ class Replay:
             )
         return calls
 
-    def _result(self, event: ev.ToolResultRecorded) -> Output:
+    def _result(self, event: ev.ToolResultRecorded) -> tuple[Output, ...]:
         result = event.result
-        return out.ToolResultOutput(
+        attached = result.receipt.attachment
+        told = out.ToolResultOutput(
             turn_id=event.turn_id,
             call_id=result.call_id,
             name=self._names.get(result.call_id, ""),
@@ -114,6 +116,7 @@ class Replay:
             text=result.text,
             duration_ms=result.receipt.duration_ms,
         )
+        return (told,) if attached is None else (told, file_output(event.turn_id, attached))
 
     def _recorded(self, event: ev.TurnRecorded) -> tuple[Output, ...]:
         outputs: list[Output] = []
@@ -185,6 +188,7 @@ _BORN_IN: dict[str, frozenset[str]] = {
     "tool_call": frozenset({"RoundRecorded", "TurnRecorded"}),
     "usage": frozenset({"RoundRecorded", "TurnRecorded"}),
     "tool_result": frozenset({"ToolResultRecorded"}),
+    "file": frozenset({"ToolResultRecorded"}),
     "error": frozenset({"TurnFailed"}),
     "turn_completed": frozenset({"TurnRecorded", "TurnFailed"}),
     "title": frozenset({"TitleSet"}),
@@ -215,5 +219,7 @@ def number_outputs(outputs: list[pb.Output], rows: tuple[tuple[int, str], ...]) 
         if output.type in _ONE_EACH:
             output.seq = places[min(used.get(output.type, 0), len(places) - 1)]
             used[output.type] = used.get(output.type, 0) + 1
+        elif output.type == "file":  # stands right after the result that it belongs to
+            output.seq = places[min(max(used.get("tool_result", 1), 1), len(places)) - 1]
         else:
             output.seq = places[-1]

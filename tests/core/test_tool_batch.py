@@ -19,13 +19,14 @@ from netclaw.core.session.events import (
     ToolResultRecorded,
 )
 from netclaw.core.session.outputs import (
+    FileOutput,
     OutputFilter,
     TextOutput,
     ToolCallOutput,
     ToolResultOutput,
     UsageOutput,
 )
-from netclaw.core.tool_call import OutcomeCategory
+from netclaw.core.tool_call import Attachment, OutcomeCategory
 from netclaw.testing.matchers import containing, like
 from netclaw.testing.story import SHELL, USAGE, Story
 
@@ -227,3 +228,17 @@ def test_without_an_open_turn_there_is_no_boundary_to_pass() -> None:
     )
     tool_batch.pass_boundary_if_reached(draft)
     assert draft.decision().events == ()
+
+
+@pytest.mark.requirement("attach.copies")
+def test_an_attached_file_is_told_of_right_after_its_result() -> None:
+    story = asked()
+    story.call_tools(1)
+    ended = story.tool_ended(0)
+    attached = Attachment(path="/s/a.pdf", media_type="application/pdf", size_bytes=9)
+    receipt = replace(ended.result.receipt, attachment=attached)
+    decision = story.when(replace(ended, result=replace(ended.result, receipt=receipt)))
+    told = [output for output in decision.outputs if isinstance(output, FileOutput)]
+    assert told == [like(FileOutput, path="/s/a.pdf", media_type="application/pdf", size_bytes=9)]
+    kinds = [type(output) for output in decision.outputs]
+    assert kinds.index(FileOutput) == kinds.index(ToolResultOutput) + 1

@@ -99,4 +99,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A project directory lies below a trusted root, for Personal too: the operator's roots, "
         "the workspaces folder or the session's own; a link does not lead out of it.",
     ),
+    Requirement(
+        "attach.first-judged",
+        "authorization reference 11, bug 29",
+        "An attachment is judged and opened before anything is copied, and the copy is of the "
+        "opened file; a link in the place of the copies is refused.",
+    ),
+    Requirement(
+        "attach.copies",
+        "issue 4 item 4",
+        "An attached file is kept as the session's own copy, and its path, type and size are told "
+        "to subscribers live and on replay.",
+    ),
+    Requirement(
+        "attach.kinds",
+        "authorization reference 2, inbound files",
+        "The kind of an attachment follows from name and content together; where they disagree it "
+        "is Other, and each audience attaches its own kinds alone.",
+    ),
+    Requirement(
+        "attach.bounds",
+        "authorization reference 2",
+        "An attachment has at most 25 MiB or what is configured, and a turn takes no more files "
+        "than one message may have.",
+    ),
 )

@@ -37,6 +37,7 @@ from netclaw.core.session.consent_events import (
 )
 from netclaw.core.session.job_events import JobState
 from netclaw.core.tool_call import (
+    Attachment,
     FileActivity,
     FileOperation,
     OutcomeCategory,
@@ -90,6 +91,9 @@ RESULT = ToolResult(
         remediation="none",
         duration_ms=12,
         is_still_running=True,
+        attachment=Attachment(
+            path="/h/s/artifacts/attached/t/a.pdf", media_type="application/pdf", size_bytes=9
+        ),
     ),
     spill=Spill(size_bytes=70_000, is_complete=False),
     loaded_tool="files__read",

@@ -11,7 +11,7 @@ from netclaw.core.session import events as ev
 from netclaw.core.session.commands import StopTurn
 from netclaw.core.session.events import Recorded, SessionEvent
 from netclaw.core.session.outputs import ConsentRequestOutput, ConsentUpdateOutput
-from netclaw.core.tool_call import OutcomeCategory, ToolCall, ToolReceipt, ToolResult
+from netclaw.core.tool_call import Attachment, OutcomeCategory, ToolCall, ToolReceipt, ToolResult
 from netclaw.testing.people import ALICE
 from netclaw.testing.story import Story
 from netclaw.wire.outputs import output_to_proto
@@ -141,6 +141,34 @@ def test_two_results_of_one_commit_are_numbered_apart_and_notices_not_at_all() -
     outputs = [Output(type="tool_result"), Output(type="tool_result"), Output(type="notice")]
     number_outputs(outputs, ((4, "ToolResultRecorded"), (5, "ToolResultRecorded"), (6, "TitleSet")))
     assert [output.seq for output in outputs] == [4, 5, 0]
+
+
+@pytest.mark.requirement("attach.copies")
+def test_an_attached_file_follows_its_result_live_and_on_replay() -> None:
+    attached = Attachment(path="/s/a.pdf", media_type="application/pdf", size_bytes=9)
+    receipt = ToolReceipt(category=OutcomeCategory.SUCCESS, attachment=attached)
+    results = [
+        ev.ToolResultRecorded(
+            turn_id=TURN, result=ToolResult(call_id=CallId(name), text="x", receipt=each)
+        )
+        for name, each in (
+            ("c1", ToolReceipt(category=OutcomeCategory.SUCCESS)),
+            ("c2", receipt),
+            ("c3", receipt),
+        )
+    ]
+    found = replayed(*results)
+    assert [(seq, output.type) for seq, output in found] == [
+        (1, "tool_result"),
+        (2, "tool_result"),
+        (2, "file"),
+        (3, "tool_result"),
+        (3, "file"),
+    ]
+    assert (found[2][1].path, found[2][1].size_bytes) == ("/s/a.pdf", 9)
+    live = [Output(type=output.type) for _, output in found]
+    number_outputs(live, tuple((seq, "ToolResultRecorded") for seq in (1, 2, 3)))
+    assert [output.seq for output in live] == [1, 2, 2, 3, 3]
 
 
 @pytest.mark.requirement("consent.replayed")

@@ -30,7 +30,8 @@ READING = ["file_search", "file_read", "file_list"]
 ALL = [
     "set_working_directory",
     *READING,
-    *("file_write", "file_edit", "tool_output_read", "shell_execute", "session_status"),
+    *("file_write", "file_edit", "attach_file", "tool_output_read"),
+    *("shell_execute", "session_status"),
 ]
 OPERATORS = {"shell_execute"}
 
@@ -63,7 +64,7 @@ def test_the_tools_of_each_audience_are_shown_in_one_order(rig: Rig) -> None:
     rig.audience = Audience.TEAM
     assert rig.names() == [name for name in ALL if name not in OPERATORS]
     rig.audience = Audience.PUBLIC
-    assert rig.names() == [*READING, "tool_output_read"]
+    assert rig.names() == [*READING, "attach_file", "tool_output_read"]
 
 
 @pytest.mark.requirement("tools.audiences")

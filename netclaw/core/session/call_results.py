@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from netclaw.core.ids import TurnId
 from netclaw.core.session import sentences
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import ToolResultRecorded, WorkingDirectorySet
-from netclaw.core.session.outputs import ToolResultOutput
+from netclaw.core.session.outputs import FileOutput, ToolResultOutput
 from netclaw.core.session.state import CallState, OpenTurn
-from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
+from netclaw.core.tool_call import Attachment, OutcomeCategory, ToolReceipt, ToolResult
 
 
 def record(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) -> None:
@@ -25,6 +26,19 @@ def record(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) 
             text=result.text,
             duration_ms=result.receipt.duration_ms,
         )
+    )
+    attached = result.receipt.attachment
+    if attached is not None:
+        draft.say(file_output(open_turn.turn_id, attached))
+
+
+def file_output(turn_id: TurnId, attached: Attachment) -> FileOutput:
+    """What subscribers and channels are told of an attached file."""
+    return FileOutput(
+        turn_id=turn_id,
+        path=attached.path,
+        media_type=attached.media_type,
+        size_bytes=attached.size_bytes,
     )
 
 
