@@ -41,18 +41,18 @@ class Capture:
         """What was kept, with a line in the middle that says how much was not."""
         if self.is_complete:
             return (self._head + self._tail).decode("utf-8", "replace")
-        head = _up_to_last_gap(bytes(self._head))
+        size = _last_gap(self._head)
         tail = _from_first_gap(bytes(self._tail[-TAIL_BYTES:]))
-        lost = self.total - len(head) - len(tail)
+        lost = self.total - size - len(tail)
         note = f"\n[{lost} bytes of output were not kept here.]\n"
-        return head.decode("utf-8", "replace") + note + tail.decode("utf-8", "replace")
+        with memoryview(self._head) as head:  # it may be large: no copy beside the text
+            return str(head[:size], "utf-8", "replace") + note + tail.decode("utf-8", "replace")
 
 
-def _up_to_last_gap(data: bytes) -> bytes:
-    """Without the word that the cut went through; without 4 KiB if there is no gap."""
+def _last_gap(data: bytearray) -> int:
+    """Where the word begins that the cut went through; 4 KiB before the end if there is no gap."""
     start = max(0, len(data) - _WORD_BYTES)
-    gaps = [data.rfind(gap, start) for gap in (b"\n", b" ", b"\t")]
-    return data[: max(start, *gaps)]
+    return max(start, *(data.rfind(gap, start) for gap in (b"\n", b" ", b"\t")))
 
 
 def _from_first_gap(data: bytes) -> bytes:

@@ -43,24 +43,27 @@ def bound(
     room = max(200, max_chars - len(note) - 1)
     if len(body) <= room and outcome.is_complete:
         return Bounded(text=_joined(body, note), spill=None)
-    spill = _stored(storage, call_id, _joined(body, note), is_complete=outcome.is_complete)
+    spill = _stored(storage, call_id, body, note, is_complete=outcome.is_complete)
     if len(body) <= room:
         return Bounded(text=_joined(body, note), spill=spill)
     return Bounded(text=_joined(_window(body, room, call_id, spill), note), spill=spill)
 
 
 def _joined(body: str, note: str) -> str:
-    if not note:
-        return body
-    separator = "" if not body or body.endswith("\n") else "\n"
-    return f"{body}{separator}{note}"
+    return f"{body}{_gap(body, note)}{note}"
 
 
-def _stored(storage: SessionStorage, call_id: str, text: str, *, is_complete: bool) -> Spill | None:
+def _gap(body: str, note: str) -> str:
+    return "\n" if note and body and not body.endswith("\n") else ""
+
+
+def _stored(
+    storage: SessionStorage, call_id: str, body: str, note: str, *, is_complete: bool
+) -> Spill | None:
     if not is_spill_name(call_id):
         return None
     try:
-        size = write_spill(storage, call_id, text)
+        size = write_spill(storage, call_id, body, _gap(body, note), note)
     except OSError:
         return None
     return Spill(size_bytes=size, is_complete=is_complete)

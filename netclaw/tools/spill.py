@@ -15,6 +15,7 @@ from netclaw.core.settings import SessionStorage
 from netclaw.tools.faults import ToolFault
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PIECE_CHARS = 65_536
 MAX_SPILL_BYTES = 16 * 1024 * 1024
 """A file larger than any spill of ours is not read back."""
 
@@ -24,23 +25,26 @@ def is_spill_name(call_id: str) -> bool:
     return _CALL_ID.fullmatch(call_id) is not None
 
 
-def write_spill(storage: SessionStorage, call_id: str, text: str) -> int:
-    """Stores a text and returns its size in bytes. Raises `OSError` if it cannot be stored."""
+def write_spill(storage: SessionStorage, call_id: str, *texts: str) -> int:
+    """Stores texts as one and returns the size in bytes. Raises `OSError` if they cannot be."""
     folder = Path(storage.spills)
     folder.mkdir(mode=0o700, exist_ok=True)
-    data = text.encode("utf-8", "replace")
     temporary = folder / f".{call_id}.{secrets.token_hex(4)}"
     fd = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )
     try:
         with open(fd, "wb") as file:
-            file.write(data)
+            for text in texts:
+                starts = range(0, len(text), _PIECE_CHARS)
+                pieces = (text[at : at + _PIECE_CHARS] for at in starts)
+                file.writelines(piece.encode("utf-8", "replace") for piece in pieces)
+            size = file.tell()
         os.replace(temporary, folder / f"{call_id}.txt")
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    return len(data)
+    return size
 
 
 def read_spill(storage: SessionStorage, call_id: str) -> str:
