@@ -251,7 +251,14 @@ def test_a_conversation_that_is_opened_asks_what_is_open(daemon: ScriptedDaemon)
 @pytest.mark.requirement("consent_cli.prompt")
 def test_who_only_watches_is_told_how_to_answer(daemon: ScriptedDaemon) -> None:
     daemon.row("notes")
+    daemon.replies["GetSession"] = SessionDetail(open_approvals=["c0"])
+    daemon.replies["ListApprovals"] = ListApprovalsResponse(
+        approvals=[PendingApproval(call_id="c0", tool="file_write", display="an older one", seq=5)]
+    )
     with Terminal(["sessions", "attach", "notes"]) as terminal:
+        terminal.expect("file_write asks for a decision:")
+        terminal.expect("an older one")
+        terminal.expect("answer with: netclaw approvals answer c0 KEY")
         terminal.expect("Ctrl-C leaves")
         wait_for_call(daemon, "Attach")
         daemon.publish(asks())

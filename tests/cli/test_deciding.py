@@ -181,7 +181,7 @@ def test_nobody_answers_twice(seat: Seat) -> None:
     assert seat.answers == [("c1", "approve_once")]
     assert sum("[consent] Once" in line for line in seat.shown) == 1
     assert not any("allowed" in line for line in seat.shown[-1:])
-    assert not seat.deciding.is_open
+    assert not seat.deciding.is_asking
 
 
 @pytest.mark.requirement("consent_cli.over")
@@ -215,10 +215,9 @@ def test_another_persons_question_is_shown_and_not_asked(seat: Seat) -> None:
         " you may refuse it: netclaw approvals answer c1 deny"
     )
     assert not any(line.startswith("  A ") for line in seat.shown)
-    assert seat.deciding.is_open
+    assert not seat.deciding.is_asking
     seat.deciding.feed(update("c1"))
     assert seat.last() == "[consent] allowed by bert: git push"
-    assert not seat.deciding.is_open
 
 
 @pytest.mark.requirement("consent_cli.reconnect")

@@ -94,9 +94,9 @@ class Deciding:
         return self._holding
 
     @property
-    def is_open(self) -> bool:
-        """Whether any request is open, whoever may answer it."""
-        return not self._desk.is_empty
+    def is_asking(self) -> bool:
+        """Whether this person is asked something, or their answer is on its way."""
+        return self._desk.is_sending or self._desk.current is not None
 
     def knows(self, open_calls: Iterable[str]) -> bool:
         """Whether each of these calls was met before."""

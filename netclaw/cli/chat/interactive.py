@@ -233,7 +233,7 @@ class Conversation:
         @keys.add("c-c")
         @keys.add("<sigint>")
         def stop(event: KeyPressEvent) -> None:
-            if self._screen.is_busy or self._deciding.is_open:
+            if self._screen.is_busy or self._deciding.is_asking:
                 self._run(self._stop_turn())
             elif event.current_buffer.text:
                 event.current_buffer.reset()

@@ -20,6 +20,7 @@ from netclaw.core.session.slash import COMMANDS, CommandName
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from netclaw.cli.chat.questions import Question
     from netclaw.wire.v1 import gateway_pb2
     from netclaw.wire.v1.common_pb2 import Output, Usage
 
@@ -285,8 +286,10 @@ class Screen:
         self.tell(f"[compaction] {before} -> {after} tokens, the newest messages stay")
 
     def _consent(self, output: Output) -> None:
-        """The question as it is decided: what would run, and how it can be answered."""
-        question = question_of(output)
+        self.question(question_of(output))
+
+    def question(self, question: Question) -> None:
+        """A question to who only watches: what would run, and how it can be answered."""
         self.settle()
         for line in question_lines(question, self, columns=width()):
             self.write(line)
