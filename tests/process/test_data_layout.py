@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(120)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/operator/data-layout.md"
 PLACES = ("The home", "The envelope of a session", "The temporary folder")
+ASKING_NOBODY = "Tools.AudienceProfiles.Personal.ApprovalPolicy.ToolOverrides.shell_execute"
 SPILLING = "Session.Tuning.MaxInlineToolResultChars"
 
 
@@ -66,6 +67,9 @@ async def use(world: World) -> Path:
     )
     await cli(world, "secrets", "set", "Providers.openai-compatible.ApiKey", "sk-1")
     await cli(world, "config", "set", SPILLING, "200")
+    await cli(world, "config", "set", ASKING_NOBODY, "Auto")
+    (world.home / "config/tool-approvals.json").write_text('{"version": 2, "audiences": {}}')
+    await cli(world, "approvals", "trust-verb", "git push")
     await cli(world, "daemon", "start")
     shell = "seq 1 2000; echo a > $TMPDIR/a; mkdir -p deep; echo b > deep/b.txt"
     script = f'[[tool:shell_execute {{"command": "{shell}"}}]] [[reply:done]]'

@@ -67,7 +67,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "approvals.broken",
         "reference/authorization.md 5, Grants file",
         "A malformed or newer grants file, a link or somebody else's is left as it is and "
-        "reported; no stored grant counts, consent for once and for a chat still works.",
+        "reported; no stored grant counts, consent given in a chat still does.",
     ),
     Requirement(
         "approvals.file-saving",
