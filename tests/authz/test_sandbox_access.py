@@ -55,7 +55,7 @@ def writing(mode: FileMode, *roots: Root) -> Policy:
     return replace(AUTO, profile=made)
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 @pytest.mark.parametrize(
     ("command", "folders"),
     [
@@ -117,7 +117,7 @@ def facts_of(request: AuthorizationRequest) -> ShellFacts:
     return facts
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 def test_a_moved_folder_needs_the_one_that_holds_its_name() -> None:
     host = replace(HOST, folders=(*HOST.folders, "/ext/a/b"))
     for command, folder in (("rm -r /ext/a/b", "/ext/a"), ("cp x /ext/a/b", "/ext/a/b")):
@@ -130,7 +130,7 @@ def allowed(*, has_network: bool = False) -> Decision:
     return Decision(attempt_id="auth-1", outcome=Outcome.ALLOWED, has_network=has_network)
 
 
-@pytest.mark.requirement("sandbox-access.reading-opens-nothing")
+@pytest.mark.requirement("access.reading-opens-nothing")
 @pytest.mark.parametrize(
     "command",
     [
@@ -149,7 +149,7 @@ def test_reading_and_running_opens_nothing(command: str) -> None:
     assert access(command).writable == ()
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 @pytest.mark.parametrize(
     "command",
     [
@@ -174,7 +174,7 @@ def test_what_is_never_opened(command: str) -> None:
     assert access(command).writable == ()
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 def test_what_every_call_may_write_is_not_named_again() -> None:
     assert access(f"touch a.txt src/x {SESSION}/x {KEY_FOLDER}/p/x").writable == ()
     read_only = replace(AUTO, roots=replace(ROOTS, project=root(PROJECT, is_read_only=True)))
@@ -183,13 +183,13 @@ def test_what_every_call_may_write_is_not_named_again() -> None:
     assert access("touch a.txt", without).writable == (PROJECT,)
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 def test_a_folder_inside_another_is_no_mount_of_its_own() -> None:
     command = f"touch {USER_HOME}/other/x {USER_HOME}/other/.git/y /ext/a"
     assert access(command).writable == (f"{USER_HOME}/other", "/ext")
 
 
-@pytest.mark.requirement("sandbox-access.profile-bounds")
+@pytest.mark.requirement("access.profile-bounds")
 @pytest.mark.parametrize("mode", [FileMode.ROOTS, FileMode.NONE])
 def test_consent_never_widens_a_bounded_profile(mode: FileMode) -> None:
     bounded = writing(mode)
@@ -199,7 +199,7 @@ def test_consent_never_widens_a_bounded_profile(mode: FileMode) -> None:
     assert made.configured == ()
 
 
-@pytest.mark.requirement("sandbox-access.profile-bounds")
+@pytest.mark.requirement("access.profile-bounds")
 def test_configured_folders() -> None:
     roots = (root("/ext"), root("/outside", is_read_only=True), root("/etc/a", is_file=True))
     settings = ToolSettings(writable_roots=("/unlisted", "/", USER_HOME, HOME, "/home", "/ext"))
@@ -209,7 +209,7 @@ def test_configured_folders() -> None:
     assert access("git status", writing(FileMode.NONE, *roots), settings).configured == ()
 
 
-@pytest.mark.requirement("sandbox-access.network")
+@pytest.mark.requirement("access.network")
 @pytest.mark.parametrize(
     ("command", "consents", "expected"),
     [
@@ -235,14 +235,14 @@ def test_the_network_is_for_what_was_consented(command: str, consents: str, expe
         assert made.has_network is has_network, setting
 
 
-@pytest.mark.requirement("sandbox-access.network")
+@pytest.mark.requirement("access.network")
 def test_mode_auto_has_the_network() -> None:
     assert access("git status").has_network
     never = ToolSettings(sandbox_network=SandboxNetwork.NEVER)
     assert not access("git push", settings=never).has_network
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
     configuration = f"{HOME}/config/netclaw.json"
     made = access(f"cat {configuration} /tmp/x /outside/in.txt {SESSION}/x")
@@ -257,7 +257,7 @@ def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
     assert access(f"ls {HOME}/sessions {USER_HOME}/.ssh").readable == ()
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 @pytest.mark.parametrize(
     ("path", "is_shown"),
     [
@@ -285,14 +285,14 @@ def test_of_the_home_what_the_audiences_roots_hold(path: str, is_shown: bool) ->
     assert access_of(request, allowed(), bare, SETTINGS).readable == ()
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 def test_what_is_writable_is_not_shown_read_only() -> None:
     made = access("cp /outside/in.txt /ext/a; cat /ext/b")
     assert made.writable == ("/outside", "/ext")
     assert made.readable == ()
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 def test_a_named_file_of_a_shared_temporary_folder_is_shown() -> None:
     host = replace(HOST, files=(*HOST.files, "/tmp/given.txt", f"{KEY_FOLDER}2/p/x", "/tmp/l"))
     for path, is_shown in (
@@ -305,14 +305,14 @@ def test_a_named_file_of_a_shared_temporary_folder_is_shown() -> None:
         assert made == ((path,) if is_shown else ()), path
 
 
-@pytest.mark.requirement("sandbox-access.modes")
+@pytest.mark.requirement("access.modes")
 def test_without_a_sandbox_nothing_is_held() -> None:
     host = policy(shell_mode=ShellMode.HOST_ALLOWED)
     made = access("touch /ext/x", host)
     assert made == SandboxAccess(writable=(), has_network=True, is_confined=False)
 
 
-@pytest.mark.requirement("sandbox-access.modes")
+@pytest.mark.requirement("access.modes")
 def test_only_a_command_is_given_anything() -> None:
     request = replace(Shell("git status").request(), tool="session_status", call=PlainCall())
     assert access_of(request, allowed(has_network=True), POLICY, SETTINGS) == NOTHING
@@ -320,7 +320,7 @@ def test_only_a_command_is_given_anything() -> None:
     assert access_of(refused.request(), refused.decide(), POLICY, SETTINGS) == NOTHING
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 def test_a_path_of_which_nothing_is_known_opens_nothing() -> None:
     request = Shell("cd /ext && touch /outside/x").request()
     blind = with_candidates(
@@ -335,7 +335,7 @@ def test_a_path_of_which_nothing_is_known_opens_nothing() -> None:
     assert access_of(unknown, allowed(), AUTO, SETTINGS).writable == ()
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 def test_what_was_given_may_shrink_and_never_grow() -> None:
     given_now = SandboxAccess(writable=("/a", "/b"), configured=("/c",), readable=("/d",))
     assert is_covered(given_now, given_now)
@@ -372,7 +372,7 @@ WORDS = st.sampled_from(
 )
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 @given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([PROJECT, "/ext", USER_HOME, "/"]))
 def test_no_command_opens_what_holds_or_lies_in_a_closed_place(words: list[str], cwd: str) -> None:
     made = access(" ".join(words), cwd=cwd)

@@ -60,7 +60,7 @@ async def profile_of(rig: Rig, command: str, **arguments: object) -> SandboxProf
     return request.profile
 
 
-@pytest.mark.requirement("sandbox-access.profile-bounds")
+@pytest.mark.requirement("access.profile-bounds")
 async def test_the_operators_folders_are_resolved_and_left_out_while_absent(
     short_tmp: Path, away: Path
 ) -> None:
@@ -78,7 +78,7 @@ async def test_the_operators_folders_are_resolved_and_left_out_while_absent(
     assert f"{rig.storage.staging}" in made.masked
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 async def test_a_project_that_may_not_be_written_is_shown(short_tmp: Path, away: Path) -> None:
     (away / "user/work").mkdir(parents=True)
     rig = Rig(folder=short_tmp.resolve(), project="/usr/share")
@@ -88,14 +88,14 @@ async def test_a_project_that_may_not_be_written_is_shown(short_tmp: Path, away:
     assert "/usr/share" not in made.writable
 
 
-@pytest.mark.requirement("sandbox-access.modes")
+@pytest.mark.requirement("access.modes")
 async def test_unconfined_commands_have_no_profile(short_tmp: Path) -> None:
     settings = ToolSettings(shell_mode=ShellMode.HOST_ALLOWED)
     rig = Rig(folder=short_tmp.resolve(), settings=settings)
     assert await profile_of(rig, "pwd") is None
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 async def test_a_command_runs_where_it_was_judged(short_tmp: Path, away: Path) -> None:
     rig = Rig(folder=short_tmp.resolve())
     (away / "sub").mkdir()
@@ -105,7 +105,7 @@ async def test_a_command_runs_where_it_was_judged(short_tmp: Path, away: Path) -
     assert (away / "sub/here").exists()
 
 
-@pytest.mark.requirement("sandbox-access.never")
+@pytest.mark.requirement("access.never")
 async def test_other_sessions_stay_out_of_reach(short_tmp: Path) -> None:
     """By name for reading alone, and their uploads and spills not even for that."""
     rig = Rig(folder=short_tmp.resolve())
@@ -134,7 +134,7 @@ def fresh(rig: Rig) -> Rig:
     return rig
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 async def test_a_call_that_was_allowed_in_another_folder_is_another_call(
     short_tmp: Path, away: Path
 ) -> None:
@@ -154,7 +154,7 @@ async def test_a_call_that_was_allowed_in_another_folder_is_another_call(
     assert not list(away.glob("*/x"))
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 async def test_a_backend_that_cannot_make_the_view_runs_nothing(
     short_tmp: Path, away: Path
 ) -> None:

@@ -32,7 +32,7 @@ def naming(rig: Rig, *folders: Path, shown: tuple[Path, ...] = ()) -> SandboxPro
     return replace(rig.profile, named=tuple(map(str, folders)), shown=tuple(map(str, shown)))
 
 
-@pytest.mark.requirement("sandbox-access.named")
+@pytest.mark.requirement("access.named")
 async def test_a_named_folder_is_writable_and_nothing_beside_it(rig: Rig, around: Path) -> None:
     script = (
         'cd "$1"; echo new > fresh; mv fresh old && cat old; rm old; mkdir a && rmdir a;'
@@ -47,7 +47,7 @@ async def test_a_named_folder_is_writable_and_nothing_beside_it(rig: Rig, around
     assert rig.secret_file.read_text() == SECRET
 
 
-@pytest.mark.requirement("sandbox-access.named")
+@pytest.mark.requirement("access.named")
 async def test_a_folder_inside_a_writable_one_can_be_moved(rig: Rig, around: Path) -> None:
     profile = replace(
         naming(rig, around / "data/deep"),
@@ -60,7 +60,7 @@ async def test_a_folder_inside_a_writable_one_can_be_moved(rig: Rig, around: Pat
     assert not (around / "data/deep").exists()
 
 
-@pytest.mark.requirement("sandbox-access.named")
+@pytest.mark.requirement("access.named")
 async def test_a_private_place_is_not_opened_by_its_name(rig: Rig, around: Path) -> None:
     """Neither credentials nor what lies in another netclaw home; the command runs without them."""
     private = (around / "user/.ssh", around / "other-home/files", around / "other-home/config")
@@ -76,7 +76,7 @@ async def test_a_private_place_is_not_opened_by_its_name(rig: Rig, around: Path)
     assert SECRET not in seen.output
 
 
-@pytest.mark.requirement("sandbox-access.named")
+@pytest.mark.requirement("access.named")
 async def test_a_link_in_place_of_a_named_folder_ends_the_command(rig: Rig, around: Path) -> None:
     (around / "link").symlink_to(around / "user/.ssh")
     ran = await rig.bash("echo ran", profile=naming(rig, around / "link"))
@@ -84,7 +84,7 @@ async def test_a_link_in_place_of_a_named_folder_ends_the_command(rig: Rig, arou
     assert ran.output == ""
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 async def test_named_configuration_is_shown_and_no_more_of_the_home(rig: Rig) -> None:
     if rig.facts.backend is Confinement.LANDLOCK:
         script = 'cat "$1"; cat "$2"; echo x > "$1"; echo ran'
@@ -103,7 +103,7 @@ async def test_named_configuration_is_shown_and_no_more_of_the_home(rig: Rig) ->
         assert "secrets.json\nran" not in ran.output
 
 
-@pytest.mark.requirement("sandbox-access.readable")
+@pytest.mark.requirement("access.readable")
 async def test_a_named_file_of_the_shared_temporary_folder_is_shown(rig: Rig) -> None:
     given, beside = rig.folder / "given.txt", rig.folder / "beside.txt"
     given.write_text("given\n")

@@ -88,7 +88,7 @@ class Asked:
         return await self.rig.runner.run(self.call, self.context)
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 async def test_what_was_consented_can_be_written_and_nothing_else(rig: Rig, away: Path) -> None:
     for name in ("named", "beside"):
         (away / name).mkdir()
@@ -101,7 +101,7 @@ async def test_what_was_consented_can_be_written_and_nothing_else(rig: Rig, away
     assert result.text.endswith("[approval: once]")
 
 
-@pytest.mark.requirement("sandbox-access.nearest-folder")
+@pytest.mark.requirement("access.nearest-folder")
 async def test_a_new_path_is_written_below_the_nearest_folder(rig: Rig, away: Path) -> None:
     command = f"mkdir -p {away}/a/b/c"
     result = await Asked(rig=rig, command=command).run()
@@ -109,7 +109,7 @@ async def test_a_new_path_is_written_below_the_nearest_folder(rig: Rig, away: Pa
     assert (away / "a/b/c").is_dir()
 
 
-@pytest.mark.requirement("sandbox-access.reading-opens-nothing")
+@pytest.mark.requirement("access.reading-opens-nothing")
 async def test_a_safe_command_writes_nothing_where_it_looks(rig: Rig, away: Path) -> None:
     (away / "f").write_text("seen")
     result = await Asked(rig=rig, command=f"cat {away}/f").run(None)
@@ -121,7 +121,7 @@ async def test_a_safe_command_writes_nothing_where_it_looks(rig: Rig, away: Path
     assert not (away / "made").exists()
 
 
-@pytest.mark.requirement("sandbox-access.network")
+@pytest.mark.requirement("access.network")
 @pytest.mark.parametrize(
     ("setting", "option", "is_reached"),
     [
@@ -154,7 +154,7 @@ async def test_the_network_follows_the_consent(
     assert ("reached" in result.text) is is_reached, result.text
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 async def test_a_denied_write_and_a_missing_network_are_named(rig: Rig) -> None:
     rig.modes, rig.project = tools_rig.SHELL_AUTO, ""
     rig.settings = ToolSettings(sandbox_network=SandboxNetwork.NEVER)
@@ -185,7 +185,7 @@ class Meanwhile(Trees):
         await self._act()
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 async def test_a_revoked_grant_stops_a_command_at_its_gate(rig: Rig) -> None:
     async def revoke() -> None:
         rig.consents.revoke_all()
@@ -197,7 +197,7 @@ async def test_a_revoked_grant_stops_a_command_at_its_gate(rig: Rig) -> None:
     assert [what for what, _ in rig.trees.told] == ["opened", "closed"]
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 async def test_a_swapped_link_stops_a_command_at_its_gate(rig: Rig, away: Path) -> None:
     for name in ("one", "two"):
         (away / name).mkdir()
@@ -215,7 +215,7 @@ async def test_a_swapped_link_stops_a_command_at_its_gate(rig: Rig, away: Path) 
     assert not (away / "two/x").exists()
 
 
-@pytest.mark.requirement("sandbox-access.at-the-gate")
+@pytest.mark.requirement("access.at-the-gate")
 async def test_a_call_that_would_be_given_less_does_not_run(rig: Rig) -> None:
     """It is still allowed, by a safe phrase; the network it was given came of a grant."""
 
@@ -232,7 +232,7 @@ async def test_a_call_that_would_be_given_less_does_not_run(rig: Rig) -> None:
     assert "not a git repository" in alone.text
 
 
-@pytest.mark.requirement("sandbox-access.modes")
+@pytest.mark.requirement("access.modes")
 async def test_unproved_syntax_under_auto_runs_inside_and_asks_outside(rig: Rig) -> None:
     rig.modes = tools_rig.SHELL_AUTO
     unproved = 'eval "echo $((6 * 7))"'
@@ -248,7 +248,7 @@ async def test_unproved_syntax_under_auto_runs_inside_and_asks_outside(rig: Rig)
     assert rig.trees.told == [("opened", inside.call_id), ("closed", inside.call_id)]
 
 
-@pytest.mark.requirement("sandbox-access.modes")
+@pytest.mark.requirement("access.modes")
 @pytest.mark.parametrize("mode", [ShellMode.SANDBOX_ONLY, ShellMode.HOST_ALLOWED])
 async def test_outside_the_sandbox_nothing_is_held_and_nothing_named(
     rig: Rig, away: Path, mode: ShellMode
@@ -260,7 +260,7 @@ async def test_outside_the_sandbox_nothing_is_held_and_nothing_named(
     assert ("In its sandbox" in result.text) is not is_free
 
 
-@pytest.mark.requirement("sandbox-access.environment")
+@pytest.mark.requirement("access.environment")
 @pytest.mark.parametrize("mode", [ShellMode.SANDBOX_ONLY, ShellMode.HOST_ALLOWED])
 async def test_no_start_up_hook_of_the_daemon_reaches_a_command(
     rig: Rig, mode: ShellMode, monkeypatch: pytest.MonkeyPatch
@@ -286,7 +286,7 @@ async def test_no_start_up_hook_of_the_daemon_reaches_a_command(
     assert "end\n" in result.text
 
 
-@pytest.mark.requirement("sandbox-access.temporary-retry")
+@pytest.mark.requirement("access.temporary-retry")
 async def test_a_shared_temporary_folder_is_advised_against_once(rig: Rig) -> None:
     command = "cp a.txt /tmp/b.txt"
     (rig.workspace / "a.txt").write_text("x")
@@ -307,7 +307,7 @@ async def test_a_shared_temporary_folder_is_advised_against_once(rig: Rig) -> No
     assert not Path("/tmp/b.txt").exists()
 
 
-@pytest.mark.requirement("sandbox-access.temporary-retry")
+@pytest.mark.requirement("access.temporary-retry")
 async def test_a_consent_to_a_repetition_outlives_the_process_that_advised(
     rig: Rig, choice: SandboxBackendChoice
 ) -> None:

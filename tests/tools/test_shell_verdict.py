@@ -15,7 +15,7 @@ PROFILE = SandboxProfile(home="/h", writable=("/a", "/b"), named=("/c",), tmp="/
 FAILED = ShellOutcome(end=ShellEnd.EXITED, exit_code=1, duration_ms=1)
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 @pytest.mark.parametrize(
     "output",
     [
@@ -35,7 +35,7 @@ def test_a_denied_write_names_what_could_be_written(output: str) -> None:
     assert boundary(output, FAILED, online).endswith("the network was on.")
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 @pytest.mark.parametrize(
     "output",
     [
@@ -51,7 +51,7 @@ def test_a_missing_network_is_named_where_it_was_off(output: str) -> None:
     assert boundary(output, FAILED, replace(PROFILE, has_network=True)) == ""
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 def test_nothing_is_guessed() -> None:
     denied = "Permission denied"
     assert boundary("it failed", FAILED, PROFILE) == ""
@@ -63,7 +63,7 @@ def test_nothing_is_guessed() -> None:
     assert boundary(denied, replace(FAILED, end=ShellEnd.SIGNALLED, exit_code=-6), PROFILE)
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 def test_many_folders_are_counted() -> None:
     many = replace(PROFILE, writable=tuple(f"/w{number}" for number in range(20)))
     sentence = boundary("EACCES", FAILED, many)
@@ -71,7 +71,7 @@ def test_many_folders_are_counted() -> None:
     assert "/w8" not in sentence
 
 
-@pytest.mark.requirement("sandbox-access.boundary-is-named")
+@pytest.mark.requirement("access.boundary-is-named")
 def test_a_large_output_is_searched_quickly() -> None:
     began = time.process_time()
     assert boundary("Permission denie " * 65_000, FAILED, PROFILE) == ""
