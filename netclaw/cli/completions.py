@@ -145,6 +145,17 @@ def stored_secrets(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [name for name in names if name.casefold().startswith(incomplete.casefold())]
 
 
+def tool_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of the tools that every session has."""
+    del ctx, param
+    from netclaw.ports.shell_runner import SandboxFacts
+    from netclaw.sandbox.runner import SandboxRunner
+    from netclaw.tools.factory import core_tools
+
+    unused = SandboxRunner(SandboxFacts(backend=None, program="", why="", limits=""))
+    return [tool.name for tool in core_tools(unused) if tool.name.startswith(incomplete)]
+
+
 def _matching(incomplete: str, *, is_secret: bool) -> list[str]:
     from netclaw.config.load import read_layers
     from netclaw.config.tree import dotted, root

@@ -84,13 +84,13 @@ def differing(project: Path, wanted: list[Row], *, is_attended: bool) -> list[st
         for row in wanted:
             asked = Asked(arguments="", folder=str(project), is_attended=is_attended)
             explained = await judge.explain(with_command(asked, row.command))
-            said = described(explained.evaluation.decision).replace(str(project), PROJECT)
+            said = described(explained.decision).replace(str(project), PROJECT)
             expected = row.expected
             if not is_attended and expected.startswith("ask"):
                 expected = "deny approval_required_unattended"
             if said != expected:
                 found.append(f"{row}: {said}, not {expected}")
-            would_run = explained.evaluation.decision.outcome in (
+            would_run = explained.decision.outcome in (
                 Outcome.ALLOWED,
                 Outcome.REQUIRES_CONSENT,
             )
@@ -170,6 +170,21 @@ def test_audience_attendance_and_other_tools(cli: Cli, in_project: Path) -> None
     for name in ("gh__issue_create", "mcp:gh:issue_create"):
         found = explained(cli, "--audience", "Team", "--tool", name, "--", "{}")
         assert found["reason"] == "mcp_server_not_allowed_for_audience_profile"
+
+
+@pytest.mark.requirement("consent_cli.authorize")
+@pytest.mark.parametrize("tool", ["file_read", "file_list", "file_write"])
+def test_what_a_file_tool_never_opens_is_denied(cli: Cli, in_project: Path, tool: str) -> None:
+    key = in_project.parent / ".ssh" / "id_ed25519"
+    key.parent.mkdir(mode=0o700)
+    key.write_text("secret")
+    (in_project / "harmless").symlink_to(key)
+    more = {"content": ""} if tool == "file_write" else {}
+    for path in (str(key), "/proc/self/environ", "harmless"):
+        found = explained(cli, "--tool", tool, "--", json.dumps({"path": path, **more}))
+        assert (found["outcome"], found["reason"]) == ("denied", "protected_for_operation")
+    said = cli.ok("authorize", "--tool", tool, "--", json.dumps({"path": "harmless", **more})).out
+    assert "File tools open no place of credentials" in said
 
 
 @pytest.mark.requirement("consent_cli.authorize")

@@ -61,6 +61,13 @@ def test_words_of_a_filter_are_offered_one_after_the_other(home: Home) -> None:
 
 
 @pytest.mark.requirement("operator.completion")
+def test_tools_and_audiences_to_be_explained_are_offered(home: Home) -> None:
+    assert offered("authorize", "--tool", "file_r") == ["file_read"]
+    assert offered("authorize", "--audience", "T") == ["Team"]
+    assert not home.root.exists()
+
+
+@pytest.mark.requirement("operator.completion")
 def test_without_a_daemon_there_are_no_ids_and_no_words(home: Home) -> None:
     began = time.monotonic()
     assert offered("sessions", "show", "n") == []

@@ -23,12 +23,14 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
+from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.profiles import SHELL
+from netclaw.core.authz.reasons import DenyReason
 from netclaw.core.authz.sandbox_access import SandboxAccess, access_of
 from netclaw.core.errors import InternalError, InvalidArgumentError, NotFoundError
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session.rulings import Outcome
-from netclaw.core.tool_call import ToolCall
+from netclaw.core.tool_call import OutcomeCategory, ToolCall
 from netclaw.ports.consents import KnownConsents, NewConsents
 from netclaw.ports.tool import SessionFacts, ToolContext
 from netclaw.sandbox.path_facts import HostPaths
@@ -53,7 +55,10 @@ if TYPE_CHECKING:
 
 SESSION = SessionId("cli/authorize")
 _TURN, _CALL = TurnId("rehearsal"), CallId("rehearsal")
+_ATTEMPT = "auth-rehearsal"
 _NOT_RUN = " The tool was not run."
+_CLOSED = Decision(attempt_id=_ATTEMPT, outcome=Outcome.DENIED, deny=DenyReason.PATH_PROTECTED)
+"""What file tools never open: credentials, other sessions' files, the kernel's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +78,9 @@ class Explained:
     """A decision with what it rests on, and what the kernel would allow if the call ran."""
 
     asked: Asked
-    evaluation: Evaluation
-    settings: ToolSettings
+    decision: Decision
+    evaluation: Evaluation | None
+    """None for a path that file tools never open: nothing else was looked at."""
     project: str = ""
     """The folder as a project directory; empty if it may not be one."""
     access: SandboxAccess | None = None
@@ -103,17 +109,20 @@ class Rehearsal:
         """
         context = self._context(asked)
         question = self._question(asked, context)
+        project = project_directory(context)
+        folder = project.announced if project is not None else ""
         try:
             found = await self._authorizer.evaluate(question)
             ran = await self._if_allowed(found, question)
         except ToolFault as fault:
-            raise InvalidArgumentError(_as_said(fault)) from None
-        project = project_directory(context)
+            if fault.category is not OutcomeCategory.ACCESS_DENIED:
+                raise InvalidArgumentError(_as_said(fault)) from None
+            return Explained(asked=asked, decision=_CLOSED, evaluation=None, project=folder)
         return Explained(
             asked=asked,
+            decision=found.decision,
             evaluation=found,
-            settings=self._settings,
-            project=project.announced if project is not None else "",
+            project=folder,
             access=self._access(ran) if ran is not None else None,
         )
 
@@ -149,7 +158,7 @@ class Rehearsal:
                 provider_call_id="",
                 name=tool.name,
                 arguments=text,
-                attempt_id="auth-rehearsal",
+                attempt_id=_ATTEMPT,
             ),
             context=context,
             native=tuple(

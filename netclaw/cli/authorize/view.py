@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import JsonRow, JsonValue, compact, printable
-from netclaw.cli.authorize.why import cover_line, mode_line, rule_lines, summary
+from netclaw.cli.authorize.why import NEVER_OPENED, cover_line, mode_line, rule_lines, summary
 from netclaw.cli.chat.questions import LETTERS, is_danger
 from netclaw.cli.words import shorten
 from netclaw.core.authz.profiles import SHELL
@@ -33,7 +33,7 @@ _AFTER_MODE = (DenyReason.POLICY_DENY, DenyReason.UNATTENDED, DenyReason.STORE_U
 
 def explained_row(explained: Explained) -> JsonRow:
     """As `--json` prints it."""
-    decision = explained.evaluation.decision
+    decision = explained.decision
     access = explained.access
     return compact(
         {
@@ -68,7 +68,8 @@ def writable_folders(explained: Explained, access: SandboxAccess) -> list[str]:
     """Every folder the kernel would let the command write, beside the session's own."""
     if not access.is_confined:
         return ["/"]
-    project = explained.evaluation.policy.roots.project
+    found = explained.evaluation
+    project = found.policy.roots.project if found is not None else None
     own = [project.resolved] if project is not None and not project.is_read_only else []
     there = (path for path in access.configured if Path(path).is_dir())
     return [*dict.fromkeys((*own, *access.writable, *there))]
@@ -81,15 +82,14 @@ def show(app: App, explained: Explained) -> None:
 
 
 def _lines(app: App, explained: Explained) -> Iterator[str]:
-    found = explained.evaluation
-    decision = found.decision
+    found, decision = explained.evaluation, explained.decision
     word, colour = _WORDS[decision.outcome]
-    yield f"{app.style(word, colour, 'bold')}  {summary(found)}"
-    for line in rule_lines(found):
+    yield f"{app.style(word, colour, 'bold')}  {summary(decision)}"
+    for line in rule_lines(found) if found is not None else (NEVER_OPENED,):
         yield f"  {printable(line)}"
     yield ""
     yield from _facts(app, explained)
-    if decision.candidates:
+    if decision.candidates and found is not None:
         yield from _section(app, "commands" if found.request.tool == SHELL else "call")
         phrases = [_phrase(item.candidate) for item in decision.candidates]
         room = max(map(len, phrases))
@@ -121,15 +121,14 @@ def _section(app: App, name: str) -> Iterator[str]:
 
 
 def _facts(app: App, explained: Explained) -> Iterator[str]:
-    asked = explained.asked
-    decision = explained.evaluation.decision
+    asked, decision, found = explained.asked, explained.decision, explained.evaluation
     is_mode_reached = decision.deny in _AFTER_MODE or decision.outcome is not Outcome.DENIED
     facts = [
         ("tool", asked.tool),
         ("audience", asked.audience.value),
         ("folder", asked.folder + ("" if explained.project else " (no project directory)")),
         ("answers", "somebody is there" if asked.is_attended else "nobody is there"),
-        ("mode", mode_line(explained.evaluation) if is_mode_reached else ""),
+        ("mode", mode_line(found) if found is not None and is_mode_reached else ""),
         ("reason", decision.code),
     ]
     for name, value in facts:

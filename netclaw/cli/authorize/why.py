@@ -17,7 +17,7 @@ from netclaw.core.authz.requests import FileCall, ServerCall, ShellCall
 from netclaw.core.session.rulings import Outcome
 
 if TYPE_CHECKING:
-    from netclaw.core.authz.decisions import CoveredCandidate
+    from netclaw.core.authz.decisions import CoveredCandidate, Decision
     from netclaw.tools.authorization.authorizer import Evaluation
 
 _UNRESOLVED = {
@@ -36,6 +36,9 @@ _FIXES = {
     WordFix.PATH_GLOB: "its pattern could become an option; written as ./PATTERN it cannot",
     WordFix.FULL_PROGRAM_PATH: "its program has to be named by its full path",
 }
+NEVER_OPENED = (
+    "File tools open no place of credentials, no other session's files and nothing of the kernel's."
+)
 _HARD = "hard_deny_"
 _PATH_REASONS = frozenset(
     {
@@ -63,6 +66,8 @@ def rule_lines(found: Evaluation) -> Iterator[str]:
     deny, call = found.decision.deny, found.request.call
     if deny is DenyReason.STORE_UNAVAILABLE and found.consents.store.fault:
         yield f"The grants file: {found.consents.store.fault}."
+    if isinstance(call, FileCall) and deny is not None:
+        yield f"{call.fact.canonical} ({call.operation.value}){_leads(call)}"
     if not isinstance(call, ShellCall) or deny is None:
         return
     if call.refusal is not None:
@@ -73,6 +78,14 @@ def rule_lines(found: Evaluation) -> Iterator[str]:
             yield f"Deny rule: {rule.reason}"
     elif deny in _PATH_REASONS:
         yield from _refused_paths(found, call)
+
+
+def _leads(call: FileCall) -> str:
+    """Where a path leads, if that is elsewhere."""
+    fact = call.fact
+    if fact.resolved is None:
+        return " cannot be followed"
+    return f" leads to {fact.resolved}" if fact.resolved != fact.canonical else ""
 
 
 def _is_said(reason: str, sentence: str) -> bool:
@@ -135,9 +148,8 @@ def where(grant: Grant) -> str:
     return "anywhere"
 
 
-def summary(found: Evaluation) -> str:
+def summary(decision: Decision) -> str:
     """The decision in one sentence."""
-    decision = found.decision
     match decision.outcome:
         case Outcome.ALLOWED:
             return _ALLOWED.get(decision.code, "It runs without asking.")

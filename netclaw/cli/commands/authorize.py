@@ -12,6 +12,7 @@ import click
 
 from netclaw.cli.app import App
 from netclaw.cli.command import command
+from netclaw.cli.completions import tool_names
 from netclaw.core.authority import Audience
 from netclaw.core.errors import InvalidArgumentError
 
@@ -41,7 +42,13 @@ AUDIENCES = [audience.value for audience in Audience]
     help="The session's project directory. Default: this folder.",
 )
 @click.option("--unattended", is_flag=True, help="As if nobody were there to answer.")
-@click.option("--tool", metavar="NAME", default=SHELL, help=f"Default: {SHELL}.")
+@click.option(
+    "--tool",
+    metavar="NAME",
+    default=SHELL,
+    shell_complete=tool_names,
+    help=f"Default: {SHELL}.",
+)
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND_OR_JSON")
 def authorize(
     app: App,

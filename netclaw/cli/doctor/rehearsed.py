@@ -114,19 +114,19 @@ async def _rehearse(
 
 
 def _is_unasked(danger: Danger, explained: Explained) -> bool:
-    if explained.evaluation.decision.outcome is not Outcome.ALLOWED:
+    if explained.decision.outcome is not Outcome.ALLOWED:
         return False
     access = explained.access
     return not danger.only_free or access is None or not access.is_confined
 
 
 def _because(explained: Explained) -> str:
-    words = summary(explained.evaluation).partition(": ")[2]
+    words = summary(explained.decision).partition(": ")[2]
     return words.removesuffix(".") or "nothing forbids it"
 
 
 def _mend(explained: Explained) -> str:
-    code = explained.evaluation.decision.code
+    code = explained.decision.code
     if code == "PolicyAuto":
         key = f"Tools.AudienceProfiles.Personal.ApprovalPolicy.ToolOverrides.{SHELL}"
         return f"`netclaw config set {key} Approval`."
