@@ -63,7 +63,7 @@ def test_words_of_a_filter_are_offered_one_after_the_other(home: Home) -> None:
 @pytest.mark.requirement("operator.completion")
 def test_tools_and_audiences_to_be_explained_are_offered(home: Home) -> None:
     assert offered("authorize", "--tool", "file_r") == ["file_read"]
-    assert offered("authorize", "--audience", "T") == ["Team"]
+    assert offered("authorize", "--audience", "te") == ["team"]
     assert not home.root.exists()
 
 
