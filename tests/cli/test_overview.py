@@ -86,7 +86,7 @@ def test_calls_that_wait_for_a_decision_are_counted(cli: Cli, daemon: ScriptedDa
     assert "approvals pending" not in cli.ok("sessions", "show", "notes").out
     daemon.replies["GetSession"] = SessionDetail(open_approvals=["c1", "c2"])
     shown = cli.ok("sessions", "show", "notes").out
-    assert re.search(r"calls that wait for a decision *c1, c2\n", shown)
+    assert re.search(r"calls to decide +c1, c2\n", shown)
     assert shown.endswith("decide about them: netclaw approvals pending\n")
 
 

@@ -38,7 +38,7 @@ _LABELS = {
     "headSeq": "journal position",
     "tokens": "tokens of all turns",
     "context": "context in use",
-    "openApprovals": "calls that wait for a decision",
+    "openApprovals": "calls to decide",
     "jobs": "background jobs",
     "openChildRuns": "open sub-agents",
 }
