@@ -19,7 +19,14 @@ from netclaw.core.authz.requests import (
     Policy,
     ShellCall,
 )
-from netclaw.core.authz.sandbox_access import NOTHING, SandboxAccess, access_of, is_covered
+from netclaw.core.authz.sandbox_access import (
+    MAX_READABLE,
+    MAX_WRITABLE,
+    NOTHING,
+    SandboxAccess,
+    access_of,
+    is_covered,
+)
 from netclaw.core.path_rules import is_below
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import SandboxNetwork, ShellMode, ToolSettings
@@ -350,6 +357,17 @@ def test_what_was_given_may_shrink_and_never_grow() -> None:
     assert not is_covered(replace(NOTHING, has_network=True), NOTHING)
     assert not is_covered(replace(NOTHING, is_confined=False), NOTHING)
     assert is_covered(NOTHING, replace(NOTHING, is_confined=False))
+
+
+@pytest.mark.requirement("access.bounds")
+def test_places_of_one_call_are_bounded() -> None:
+    folders = tuple(f"/ext/d{number}" for number in range(400))
+    host = replace(HOST, folders=(*HOST.folders, *folders))
+    wide = on_host("touch " + " ".join(f"{folder}/x" for folder in folders), host)
+    made = access_of(wide, allowed(), AUTO, SETTINGS)
+    assert made.writable == folders[:MAX_WRITABLE]
+    seen = access_of(on_host("ls " + " ".join(folders), host), allowed(), AUTO, SETTINGS)
+    assert seen.readable == folders[:MAX_READABLE]
 
 
 WORDS = st.sampled_from(

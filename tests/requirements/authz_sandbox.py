@@ -66,6 +66,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " command, and its input is closed.",
     ),
     Requirement(
+        "access.bounds",
+        "decision 86",
+        "However many places one command names, at most 64 folders are opened and 256 are shown.",
+    ),
+    Requirement(
         "access.modes",
         "issue 4 item 6",
         "Where commands run unconfined, and for other tools, no sandbox access is promised.",

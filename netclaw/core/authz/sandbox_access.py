@@ -7,7 +7,7 @@ Roots or None profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from netclaw.core.authz import safe_catalogue
@@ -25,6 +25,10 @@ from netclaw.core.tool_call import FileOperation
 
 _MOVERS = frozenset({"mv", "rm", "rmdir"})
 """Programs that change the name of an operand, and so the folder that holds it."""
+
+MAX_WRITABLE = 64
+MAX_READABLE = 256
+"""Places of one call; each costs the sandbox a look and maybe a mount. Further ones stay shut."""
 
 _SERVICES = ("/dev", "/run", "/var/run")
 """Places of running services, which no command sees for naming them."""
@@ -70,11 +74,12 @@ def access_of(
     configured = dict.fromkeys(_configured(policy, settings))
     named = _written(call, policy) if mode is FileMode.ALL else ()
     writable = _outermost(path for path in named if places.may_write(path))
+    opened = frozenset(writable)
     seen = _outermost(_readable(call, places))
     return SandboxAccess(
-        writable=writable,
+        writable=writable[:MAX_WRITABLE],
         configured=tuple(filter(places.may_be_configured, configured)),
-        readable=tuple(path for path in seen if not is_below_any(path, writable)),
+        readable=tuple(path for path in seen if not _is_within(path, opened))[:MAX_READABLE],
         has_network=_has_network(settings.sandbox_network, decision),
     )
 
@@ -112,10 +117,12 @@ class _Places:
 
     protected: ProtectedPaths
     homes: tuple[str, ...]
-    closed: tuple[str, ...]
+    closed: frozenset[str]
     """The homes, every session's temporary folders, and where programs keep credentials."""
+    around: frozenset[str]
+    """Every folder above a closed place, and the shared temporary folders."""
     temporary: tuple[str, ...]
-    given: tuple[str, ...]
+    given: frozenset[str]
     """What every call of the session may write."""
     shared: tuple[str, ...]
     """Folders of the home with other sessions' files that the audience may read."""
@@ -133,12 +140,14 @@ class _Places:
         project = policy.roots.project
         if project is not None and not project.is_read_only:
             own.append(project.resolved)
+        closed = frozenset((*homes, *others, *secrets))
         return cls(
             protected=policy.protected,
             homes=homes,
-            closed=tuple(dict.fromkeys((*homes, *others, *secrets))),
+            closed=closed,
+            around=frozenset((*policy.temporary, *(up for path in closed for up in _above(path)))),
             temporary=policy.temporary,
-            given=tuple(own),
+            given=frozenset(own),
             shared=_resolved(policy, policy.roots.shared),
             common=_resolved(policy, policy.roots.global_read),
         )
@@ -148,10 +157,12 @@ class _Places:
 
         A folder around a closed place is not: the place could be moved away with what is above it.
         """
-        if is_below_any(folder, self.given) or is_below_any(folder, self.closed):
+        if _is_within(folder, self.given) or _is_within(folder, self.closed):
             return False
-        around = (*self.closed, *self.temporary)
-        return may_be_writable(folder, user_home=self.protected.user_home, protected=around)
+        is_around = folder in self.around
+        return not is_around and may_be_writable(
+            folder, user_home=self.protected.user_home, protected=self.temporary
+        )
 
     def may_be_configured(self, folder: str) -> bool:
         """Whether a folder may be writable because the operator says so."""
@@ -159,7 +170,8 @@ class _Places:
 
     def may_see(self, path: str) -> bool:
         """Whether a folder or file is shown because a command names it or works in it."""
-        return not is_below_any(path, (*self.closed, *self.given, *_SERVICES))
+        is_open = not (_is_within(path, self.closed) or _is_within(path, self.given))
+        return is_open and not is_below_any(path, _SERVICES)
 
     def shown(self, use: PathUse) -> Iterator[str]:
         """What of a named path is shown, where a sandbox would not: its target, if it has one.
@@ -262,12 +274,19 @@ def _readable(call: ShellCall, places: _Places) -> Iterator[str]:
 
 def _outermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Without those inside another: a folder that is a mount of its own cannot be moved."""
-    found = tuple(dict.fromkeys(folders))
-    return tuple(
-        folder
-        for folder in found
-        if not is_below_any(folder, (other for other in found if other != folder))
-    )
+    found = dict.fromkeys(folders)
+    return tuple(path for path in found if not any(up in found for up in _above(path)))
+
+
+def _is_within(path: str, folders: Container[str]) -> bool:
+    """Whether a path is or lies in one of many folders; time in proportion to its depth alone."""
+    return path in folders or any(up in folders for up in _above(path))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = _parent(path)
+        yield path
 
 
 def _parent(path: str) -> str:

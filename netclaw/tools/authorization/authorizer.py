@@ -96,7 +96,9 @@ class Authorizer:
             request=now,
             decision=decision,
             policy=policy,
-            access=access_of(now, decision, policy, question.context.settings),
+            access=await asyncio.to_thread(
+                access_of, now, decision, policy, question.context.settings
+            ),
             again=partial(self.clear, judged, question, keys),
         )
 
