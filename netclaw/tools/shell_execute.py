@@ -100,6 +100,7 @@ class ShellExecute:
             is_announced = True
             await trees.opened(call_id, pid, start_ticks)
             await clear_again(scope.clearance)
+            scope.context.on_item()  # its silence counts from its start, not from its judging
 
         is_gone = True  # a cancelled or failed run returns only when its tree is dead
         try:
