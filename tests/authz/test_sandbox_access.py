@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netclaw.core.authz.decisions import Decision
-from netclaw.core.authz.facts import Candidate, PathFact, ShellFacts
+from netclaw.core.authz.facts import PathFact
 from netclaw.core.authz.path_access import FileMode, Root
 from netclaw.core.authz.profiles import ConsentModes, FileRule
 from netclaw.core.authz.requests import (
-    AuthorizationRequest,
     Consents,
     PlainCall,
     Policy,
-    ShellCall,
 )
 from netclaw.core.authz.sandbox_access import (
     MAX_READABLE,
@@ -30,7 +28,8 @@ from netclaw.core.authz.sandbox_access import (
 from netclaw.core.path_rules import is_below
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import SandboxNetwork, ShellMode, ToolSettings
-from tests.authz.host import HOME, KEY_FOLDER, PROJECT, SESSION, USER_HOME, MemoryHost
+from tests.authz.host import HOME, KEY_FOLDER, PROJECT, SESSION, USER_HOME
+from tests.authz.retold import facts_of, on_host, shell_call, with_candidates
 from tests.authz.world import HOST, POLICY, ROOTS, Shell, grants_for, policy, profile, root
 
 SETTINGS = ToolSettings()
@@ -94,34 +93,6 @@ def test_the_nearest_folder_of_what_is_written(
 ) -> None:
     expected = folders or (f"{USER_HOME}/other", f"{USER_HOME}/netclaw")
     assert access(command).writable == expected
-
-
-def on_host(command: str, host: MemoryHost) -> AuthorizationRequest:
-    """The request of one command as another host answers its paths."""
-    request = Shell(command).request()
-    (candidate,) = facts_of(request).candidates
-    uses = tuple(replace(use, fact=host.path(use.path)) for use in candidate.paths)
-    return with_candidates(request, replace(candidate, paths=uses))
-
-
-def with_candidates(request: AuthorizationRequest, *candidates: Candidate) -> AuthorizationRequest:
-    """A request of the same command with other facts."""
-    call = shell_call(request)
-    facts = replace(facts_of(request), candidates=candidates)
-    return replace(request, call=replace(call, facts=facts))
-
-
-def shell_call(request: AuthorizationRequest) -> ShellCall:
-    """The call of a shell request."""
-    assert isinstance(request.call, ShellCall)
-    return request.call
-
-
-def facts_of(request: AuthorizationRequest) -> ShellFacts:
-    """What is known of its command."""
-    facts = shell_call(request).facts
-    assert facts is not None
-    return facts
 
 
 @pytest.mark.requirement("access.nearest-folder")
