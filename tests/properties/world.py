@@ -38,6 +38,7 @@ from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
 from netclaw.testing.story import Story
 from tests.properties.journal_rules import JournalRules, check_pairs
+from tests.properties.request_rules import OpenRequests
 
 SETTINGS = SessionSettings(
     tuning=SessionTuning(idle_s=60.0, title_interval_turns=1),
@@ -97,6 +98,7 @@ class World:
         self.states = [SessionState()]
         """The state after each row: what any process must come to."""
         self.rules = JournalRules()
+        self.requests = OpenRequests()
         self.queue: deque[Append] = deque()
         self.process: Process | None = None
         self.incarnation = 0
@@ -125,6 +127,7 @@ class World:
         for row in rows:
             self.rules.check(row)
             self.states.append(evolve(self.states[-1], row))
+            self.requests.check(row, self.states[-1])
         self.rows.extend(rows)
         if self.process is not None and (own or not self.has_passivated):
             self.process.inbound.append(("own" if own else "foreign", rows))
