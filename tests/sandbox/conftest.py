@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.settings import SandboxBackendChoice
-from tests.sandbox.rig import PROVED, WORKING, Rig
+from tests.sandbox.rig import ESCAPE_RIGS, PROVED, WORKING, Rig
 
 
 @pytest.fixture(params=WORKING, ids=str)
 def rig(request: pytest.FixtureRequest, short_tmp: Path) -> Iterator[Rig]:
     """Every backend that works here; afterwards nothing of it may live."""
+    made = Rig(facts=PROVED[request.param], folder=short_tmp.resolve())
+    yield made
+    assert made.left() == []
+
+
+@pytest.fixture(params=ESCAPE_RIGS, ids=str)
+def escape_rig(request: pytest.FixtureRequest, short_tmp: Path) -> Iterator[Rig]:
+    """The backends that are attacked at length; afterwards nothing of it may live."""
     made = Rig(facts=PROVED[request.param], folder=short_tmp.resolve())
     yield made
     assert made.left() == []

@@ -35,7 +35,14 @@ PROVED = {
 }
 """What this machine can do, found out once: tests run over what works."""
 
+BACKENDS = os.environ.get("NETCLAW_TEST_BACKENDS", "")
+"""`primary` tests the strongest backend alone, `all` each with every test; see `ESCAPE_RIGS`."""
+
 WORKING = [choice for choice in CHOICES if PROVED[choice].backend is not None]
+if BACKENDS == "primary":
+    WORKING = WORKING[:1]
+ESCAPE_RIGS = WORKING if BACKENDS == "all" else WORKING[:1]
+"""Where the long attempts to get out are made: `scripts/torture escape` asks for all."""
 WITH_VIEW = [choice for choice in WORKING if choice is not SandboxBackendChoice.LANDLOCK]
 LIMIT_KINDS = ["rlimits", "cgroup"] if limits.can_make_cgroup() else ["rlimits"]
 

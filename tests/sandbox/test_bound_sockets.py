@@ -19,6 +19,8 @@ import pytest
 
 from tests.sandbox.rig import PROVED, WORKING, Rig, until, visible_folder
 
+pytestmark = pytest.mark.escape
+
 KINDS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM)
 
 REACH = """

@@ -16,6 +16,8 @@ from netclaw.ports.shell_runner import ShellEnd, ShellLimits
 from netclaw.sandbox.view import Mount, host_places, plan_view
 from tests.sandbox.rig import PROVED, SECRET, Rig, visible_folder
 
+pytestmark = pytest.mark.escape
+
 READS = {
     "plain": 'cat "$1"',
     "redirect": 'read -r x < "$1"; echo "$x"',

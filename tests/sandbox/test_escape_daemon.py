@@ -76,7 +76,7 @@ class Beside:
 
 
 @pytest.fixture
-async def beside(rig: Rig) -> AsyncIterator[Beside]:
+async def beside(escape_rig: Rig) -> AsyncIterator[Beside]:
     """One daemon of the same user beside a sandbox."""
     async with World() as world:
         await world.start()
@@ -88,7 +88,7 @@ async def beside(rig: Rig) -> AsyncIterator[Beside]:
         workspace.mkdir(exist_ok=True)
         yield Beside(
             world=world,
-            rig=rig,
+            rig=escape_rig,
             workspace=workspace,
             session_pid=row.pid,
             zygote_pid=status.zygote_pid,

@@ -19,7 +19,7 @@ import pytest
 from netclaw.core.settings import SandboxBackendChoice
 from netclaw.ports.shell_runner import ShellEnd
 from netclaw.sandbox import seccomp
-from tests.sandbox.rig import REPOSITORY, WORKING, Rig
+from tests.sandbox.rig import PROVED, REPOSITORY, WITH_VIEW, Rig
 from tests.sandbox.session_stand_in import StandInJob
 from tests.sandbox.test_session_death import PACKAGES
 
@@ -87,14 +87,10 @@ async def found(rig: Rig, choice: SandboxBackendChoice, filter_code: bytes) -> F
     )
 
 
-PRIMARY = pytest.mark.parametrize("rig", WORKING[:1], indirect=True, ids=str)
-
-
-@PRIMARY
 @pytest.mark.requirement("escape.refused")
-async def test_without_namespaces_and_landlock_no_command_runs(rig: Rig) -> None:
+async def test_without_namespaces_and_landlock_no_command_runs(escape_rig: Rig) -> None:
     seen = await found(
-        rig, SandboxBackendChoice.AUTO, kernel_without(namespaces=True, landlock=True)
+        escape_rig, SandboxBackendChoice.AUTO, kernel_without(namespaces=True, landlock=True)
     )
     assert (seen.backend, seen.end) == (None, ShellEnd.FAILED_TO_START)
     assert not seen.has_run
@@ -102,37 +98,34 @@ async def test_without_namespaces_and_landlock_no_command_runs(rig: Rig) -> None
         assert word in seen.why
 
 
-@PRIMARY
 @pytest.mark.requirement("escape.refused")
 @pytest.mark.parametrize(
     "choice", [SandboxBackendChoice.BUBBLEWRAP, SandboxBackendChoice.UNSHARE], ids=str
 )
 async def test_without_namespaces_what_needs_them_is_refused(
-    rig: Rig, choice: SandboxBackendChoice
+    escape_rig: Rig, choice: SandboxBackendChoice
 ) -> None:
-    seen = await found(rig, choice, kernel_without(namespaces=True, landlock=False))
+    seen = await found(escape_rig, choice, kernel_without(namespaces=True, landlock=False))
     assert (seen.backend, seen.has_run) == (None, False)
     assert choice.value in seen.why
 
 
-@PRIMARY
 @pytest.mark.requirement("escape.refused")
-async def test_without_landlock_it_is_refused_alone(rig: Rig) -> None:
+async def test_without_landlock_it_is_refused_alone(escape_rig: Rig) -> None:
     code = kernel_without(namespaces=False, landlock=True)
-    seen = await found(rig, SandboxBackendChoice.LANDLOCK, code)
+    seen = await found(escape_rig, SandboxBackendChoice.LANDLOCK, code)
     assert (seen.backend, seen.has_run) == (None, False)
     assert "This kernel has no Landlock" in seen.why
-    strongest = await found(rig, SandboxBackendChoice.AUTO, code)
-    expected = [choice for choice in WORKING if choice is not SandboxBackendChoice.LANDLOCK]
+    strongest = await found(escape_rig, SandboxBackendChoice.AUTO, code)
+    expected = [choice for choice in WITH_VIEW if PROVED[choice].backend is not None]
     assert strongest.backend == (expected[0].value if expected else None)
 
 
-@PRIMARY
 @pytest.mark.requirement("escape.refused")
-async def test_without_namespaces_landlock_takes_over_where_it_can(rig: Rig) -> None:
+async def test_without_namespaces_landlock_takes_over_where_it_can(escape_rig: Rig) -> None:
     code = kernel_without(namespaces=True, landlock=False)
-    seen = await found(rig, SandboxBackendChoice.AUTO, code)
-    has_landlock = SandboxBackendChoice.LANDLOCK in WORKING
+    seen = await found(escape_rig, SandboxBackendChoice.AUTO, code)
+    has_landlock = PROVED[SandboxBackendChoice.LANDLOCK].backend is not None
     assert seen.backend == (SandboxBackendChoice.LANDLOCK.value if has_landlock else None)
     assert seen.has_run is has_landlock
     assert "Tried before: bubblewrap" in seen.why or not has_landlock

@@ -13,6 +13,8 @@ import pytest
 from netclaw.ports.shell_runner import Confinement
 from tests.sandbox.rig import Rig, listening, visible_folder
 
+pytestmark = pytest.mark.escape
+
 CONNECT = """
 import socket, sys
 for name in sys.argv[1:-1]:

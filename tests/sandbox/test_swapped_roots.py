@@ -25,7 +25,7 @@ from netclaw.ports.shell_runner import (
 from netclaw.sandbox import backends
 from netclaw.sandbox.identity import identity_of
 from netclaw.sandbox.launch import LaunchPlan
-from tests.sandbox.rig import SECRET, WITH_VIEW, Rig, visible_folder
+from tests.sandbox.rig import SECRET, Rig, visible_folder
 
 pytestmark = pytest.mark.escape
 
@@ -70,8 +70,9 @@ PLACES = ["beside-a-root", "in-a-root", "in-a-project"]
 
 
 @pytest.fixture(params=PLACES)
-def swapped(rig: Rig, request: pytest.FixtureRequest) -> Iterator[Swapped]:
+def swapped(escape_rig: Rig, request: pytest.FixtureRequest) -> Iterator[Swapped]:
     """A root whose parent other commands may write: hidden itself, bound itself, or in sight."""
+    rig = escape_rig
     with visible_folder() as folder:
         parents = {
             "beside-a-root": rig.home / "sessions/one/worktrees",
@@ -170,7 +171,6 @@ async def test_a_root_that_is_swapped_all_the_time_is_never_bound_as_another(
 
 @pytest.mark.timeout(60)
 @pytest.mark.requirement("escape.races")
-@pytest.mark.parametrize("rig", WITH_VIEW[:1], indirect=True, ids=str)
 def test_ten_thousand_looks_take_no_link_for_the_root(swapped: Swapped) -> None:
     """Each says that there is a link, or what the folder is that was judged."""
     judged = identity_of(str(swapped.root))
