@@ -28,7 +28,7 @@ ASKED = CallRuling(
         ConsentOption(key="approve_once", label="Once", effect=ConsentEffect.APPROVE),
         ConsentOption(key="deny", label="Deny", effect=ConsentEffect.REFUSE),
     ),
-    cwd="/work/here",
+    cwd="/srv/here",
 )
 PROMPT = '[[tool:say {"key":"a"}]] [[reply:done]]'
 
@@ -75,7 +75,7 @@ async def test_an_attempt_keeps_its_id_from_the_proposal_to_the_launch(
     assert second.attempt_id == first.attempt_id == launched[0].attempt_id
     assert none is None
     assert given is not None
-    assert (given.option, given.request.cwd) == ("approve_once", "/work/here")
+    assert (given.option, given.request.cwd) == ("approve_once", "/srv/here")
     assert given.request.attempt_id == first.attempt_id
     assert tools.started == {"a": 1}
 

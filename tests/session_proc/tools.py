@@ -47,11 +47,14 @@ class ScriptedTools:
         async with self._changed:
             await self._changed.wait_for(lambda: self.started.total() >= count)
 
+    async def recall(self, loaded: tuple[str, ...]) -> None:
+        """Nothing is ever loaded."""
+
     def definitions(
-        self, authority: Authority, settings: ToolSettings
+        self, authority: Authority, settings: ToolSettings, loaded: tuple[str, ...] = ()
     ) -> tuple[ToolDefinition, ...]:
         """Three tools for anybody."""
-        del authority, settings
+        del authority, settings, loaded
         return tuple(
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("say", "wait", "drip", "tree")

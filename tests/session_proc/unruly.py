@@ -23,11 +23,14 @@ _MIB = 1024 * 1024
 class UnrulyTools:
     """`hang` never gives the loop back, `hoard` takes memory until it is ended."""
 
+    async def recall(self, loaded: tuple[str, ...]) -> None:
+        """Nothing is ever loaded."""
+
     def definitions(
-        self, authority: Authority, settings: ToolSettings
+        self, authority: Authority, settings: ToolSettings, loaded: tuple[str, ...] = ()
     ) -> tuple[ToolDefinition, ...]:
         """Both tools."""
-        del authority, settings
+        del authority, settings, loaded
         return tuple(
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("hang", "hoard")
