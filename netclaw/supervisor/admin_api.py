@@ -236,7 +236,7 @@ class Admin(AdminGrants):
             database_bytes=counts.database_bytes,
             outbox_waiting=counts.outbox_waiting,
             config_problem=self._daemon.config_problem,
-            grants_problem=(await services.consents.stored.read()).fault or "",
+            grants_problem=await services.consents.stored.problem(),
             daemon_memory_bytes=memory.daemon_bytes,
             sessions_memory_bytes=memory.sessions_bytes,
         )

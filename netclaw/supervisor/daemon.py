@@ -203,6 +203,8 @@ class Supervisor:
         self._tasks.start(self._watch_configuration(), name="configuration watch")
         # Its first step comes behind the first step of the watch, which sets the watch up.
         self._tasks.start(self._catch_up_on_edits(), name="edits during the start")
+        # Migrated, or complained of in the log, before anybody is asked for a consent it holds.
+        self._tasks.start(self.services.consents.stored.read(), name="first look at the grants")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -268,6 +270,7 @@ class Supervisor:
         await self._drain.run(is_restart=is_restart)
         await self._parts.local_model.close()
         await self._tasks.cancel_all()
+        self.services.consents.stored.close()
         await self.services.store.close()
 
     async def reload(self) -> ReloadOutcome:

@@ -343,6 +343,11 @@ class LiveSession:
             answer.payload = await self._listener.on_ask(ask.kind, ask.payload)
         except NetclawError as error:
             answer.error_code, answer.sentence = error.code.value, error.sentence
+        except Exception:
+            failed = InternalError("The question could not be answered.")
+            answer.error_code, answer.sentence = failed.code.value, failed.sentence
+            self._frames.send(pb.ToSession(answer=answer))
+            raise
         self._frames.send(pb.ToSession(answer=answer))
 
     def _on_failing(self, failing: pb.Failing) -> None:

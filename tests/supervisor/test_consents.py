@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,8 @@ from netclaw.core.errors import ERROR_CLASSES, ErrorCode, NetclawError
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import SessionId
 from netclaw.ports.consents import KnownConsents, NewConsents
+from netclaw.store import grants_file as grants_on_disk
+from netclaw.store.grants_file import Reading
 from netclaw.supervisor.chat_grants import AT_MOST, ChatGrants
 from netclaw.supervisor.daemon import Wish
 from netclaw.wire.consents import (
@@ -24,7 +28,7 @@ from netclaw.wire.consents import (
     encode_known,
     encode_new,
 )
-from netclaw.wire.v1 import gateway_pb2
+from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import Sender
 from netclaw.wire.v1.session_host_pb2 import Ask, ToHost
 from tests.supervisor.peers import Peer
@@ -235,6 +239,45 @@ async def test_questions_that_are_none_are_refused(world: InProcess) -> None:
     for grant in bad:
         assert await code_of(record(peer, grant)) is ErrorCode.INVALID_ARGUMENT
     assert not world.home.grants_file.exists()
+
+
+@pytest.mark.requirement("approvals.asked")
+async def test_a_fault_of_ours_is_an_answer_too(
+    world: InProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = await started(world)
+
+    async def fails() -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(world.supervisor.services.consents.stored, "read", fails)
+    assert await code_of(known(peer)) is ErrorCode.INTERNAL
+    assert "broken" in caplog.text
+
+
+@pytest.mark.requirement("approvals.broken")
+async def test_a_disk_that_does_not_answer_holds_up_no_status(
+    world: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk_answers = threading.Event()
+    look = grants_on_disk.look
+
+    def slow(path: Path) -> Reading:
+        disk_answers.wait(10)
+        return look(path)
+
+    monkeypatch.setattr("netclaw.supervisor.grant_store.LOOK_PATIENCE_S", 0.05)
+    monkeypatch.setattr(grants_on_disk, "look", slow)
+    for _ in range(2):
+        status = await world.admin.Status(admin_pb2.StatusRequest(), metadata=world.metadata)
+        assert "could not be read" in status.grants_problem
+    disk_answers.set()
+
+    async def is_well() -> bool:
+        found = await world.admin.Status(admin_pb2.StatusRequest(), metadata=world.metadata)
+        return not found.grants_problem
+
+    await world.until(is_well)
 
 
 @pytest.mark.requirement("approvals.chat")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import tempfile
 from typing import TYPE_CHECKING
@@ -157,9 +158,7 @@ def revoke(
 
 def _absolute(folder: str) -> str:
     """The folder as a grant names it; links stay, because a grant is for a place by its name."""
-    from pathlib import Path
-
-    return str(Path(folder).expanduser().absolute()).rstrip("/") or "/" if folder else ""
+    return os.path.abspath(os.path.expanduser(folder)) if folder else ""  # noqa: PTH100, PTH111
 
 
 @command(
