@@ -35,7 +35,7 @@ class _Clock:
     def __init__(self, on_expired: Callable[[], None]) -> None:
         self._on_expired = on_expired
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self.expired: Expiry | None = None
         """The limit that was passed, once one was."""
 
@@ -54,6 +54,14 @@ class _Clock:
         self._timer = self._loop.call_at((at_ms + 1) / 1000, self._check)
 
     def _check(self) -> None:
+        if self._find_expiry() is None:
+            self._start(self._next_check())
+        else:
+            # A loop that was held up reads what came meanwhile in the same turn as its late
+            # timers, but hands it on in the next one: a peer is not judged before that.
+            self._timer = self._loop.call_soon(self._judge)
+
+    def _judge(self) -> None:
         self._timer = None
         self.expired = self._find_expiry()
         if self.expired is None:

@@ -183,9 +183,13 @@ async def test_a_tool_is_not_run_over_an_unsafe_temporary_folder(
 
 
 @pytest.mark.requirement("session_proc.streaming")
-async def test_text_streams_after_its_output_started(host: ScriptedHost, start: Start) -> None:
+async def test_text_streams_after_its_output_started(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
     start()
-    host.admit("[[tokens:40]] [[pace:3]]")
+    host.admit("[[tokens:40]] [[gate_after:20:half]]")
+    await host.until(lambda seen: bool(seen.of_type("text_delta")))
+    model.gates.open("half")
     await host.turn_completed()
     names = host.journal.names()
     assert names[1:] == ["TurnStarted", "OutputStarted", "TurnRecorded"]
@@ -195,8 +199,7 @@ async def test_text_streams_after_its_output_started(host: ScriptedHost, start: 
         if any(event.type == "OutputStarted" for event in frame.append.events)
         or any(output.type == "text_delta" for output in frame.output.outputs)
     ]
-    assert order[0] == "OutputStarted"
-    assert order.count("delta") >= 2
+    assert order[:2] == ["OutputStarted", "delta"]
     assert host.seen.text("text_delta") == host.seen.text("text")
 
 

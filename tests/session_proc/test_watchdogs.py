@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import time
 from dataclasses import replace
 
 import pytest
 
 from netclaw.core.session.events import ToolResultRecorded, TurnFailed
 from netclaw.core.settings import SessionSettings, TurnTimeouts
+from netclaw.ports.model import TextDelta
+from netclaw.session_proc.call_watch import CallWatch
 from tests.fakes.model import FakeModel, Outcome
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.tools import ScriptedTools
 
-SHORT_S = 0.15
+SHORT_S = 0.6
+"""Ends what stalls for ever; the healthy call beside it has to be done within it."""
 LONG_S = 30.0
 
 
@@ -70,10 +76,11 @@ async def test_a_slow_but_talking_model_is_left_alone(
     host: ScriptedHost, start: Start, settings: SessionSettings
 ) -> None:
     host.settings = replace(
-        settings, timeouts=TurnTimeouts(prefill_s=0.3, token_gap_s=0.3, no_progress_s=0.3)
+        settings,
+        timeouts=TurnTimeouts(prefill_s=SHORT_S, token_gap_s=SHORT_S, no_progress_s=SHORT_S),
     )
     start()
-    host.admit("[[tokens:30]] [[pace:20]]")
+    host.admit("[[tokens:60]] [[pace:20]]")
     await host.turn_completed()
     assert host.seen.of_type("error") == []
 
@@ -83,7 +90,9 @@ async def test_a_slow_but_talking_model_is_left_alone(
 async def test_a_call_that_waits_long_and_says_so_is_answered(
     host: ScriptedHost, start: Start, settings: SessionSettings
 ) -> None:
-    host.settings = replace(settings, timeouts=TurnTimeouts(prefill_s=0.3, no_progress_s=LONG_S))
+    host.settings = replace(
+        settings, timeouts=TurnTimeouts(prefill_s=SHORT_S, no_progress_s=LONG_S)
+    )
     start()
     host.admit("[[stall:1.2]] [[keepalive:0.05]] [[reply:after a long queue]]")
     await host.turn_completed()
@@ -118,3 +127,36 @@ async def test_each_item_of_a_tool_resets_its_clock(
     host.admit('[[tool:drip {"key":"d","times":8}]] [[results]]')
     await host.turn_completed()
     assert host.seen.text("text") == "results: done d"
+
+
+def hold_up() -> None:
+    """Keep the loop from turning for longer than the limit."""
+    time.sleep(0.1)
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_what_came_while_the_loop_was_held_up_is_heard_before_a_peer_is_judged() -> None:
+    loop = asyncio.get_running_loop()
+    expired: list[str] = []
+    watch = CallWatch(TurnTimeouts(prefill_s=0.05), on_expired=lambda: expired.append("prefill"))
+    near, far = socket.socketpair()
+    with near, far:
+        # As a connection does: its bytes are read at once, who waits for them goes on after that.
+        loop.add_reader(
+            near, lambda: loop.call_soon(watch.saw, TextDelta(text=near.recv(9).decode()))
+        )
+        far.send(b"an answer")
+        hold_up()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        loop.remove_reader(near)
+    assert expired == []
+    watch.stop()
+
+
+@pytest.mark.requirement("session_proc.watchdogs")
+async def test_a_peer_that_said_nothing_while_the_loop_was_held_up_is_too_late() -> None:
+    late = asyncio.Event()
+    CallWatch(TurnTimeouts(prefill_s=0.05), on_expired=late.set)
+    hold_up()
+    await late.wait()
