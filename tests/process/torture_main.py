@@ -1,19 +1,25 @@
-"""The command behind `scripts/torture`: `kill` (the default) or `soak`."""
+"""The command behind `scripts/torture`: `kill` (the default), `soak` or `escape`."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import logging
+import os
 import random
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
+from tests.conftest import SEED_VARIABLE
 from tests.process.torture import torture
+from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "soak")
+COMMANDS = ("kill", "soak", "escape")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,6 +38,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command, sessions in ((kill, 12), (soak, 50)):
         command.add_argument("--sessions", type=int, default=sessions, help="sessions under fire")
+    escape = commands.add_parser(
+        "escape", help="every attempt to get out, on every backend, as root and as another user"
+    )
+    escape.add_argument("--fuzz", type=int, default=10_000, help="commands judged and traced")
+    for command in (kill, soak, escape):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -56,6 +67,30 @@ def _soak(options: argparse.Namespace, seed: int) -> None:
     print("  kept every promise:", *report.lines(), sep="\n  ", flush=True)
 
 
+def _escape(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: every backend, {options.fuzz} commands against bash", flush=True)
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    attempts = [*pytest, "tests/sandbox", "-m", "escape"]
+    folder = Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp"))
+    environment = {
+        **os.environ,
+        "NETCLAW_TEST_BACKENDS": "all",
+        "NETCLAW_FUZZ_COMMANDS": str(options.fuzz),
+        SEED_VARIABLE: str(seed),
+    }
+    own = {**environment, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        subprocess.run(attempts, check=True, env=environment)
+        if os.geteuid() == 0:
+            print("  the same as an ordinary user", flush=True)
+            subprocess.run(as_ordinary_user(attempts, folder), check=True, env=own)
+        fuzz = [*pytest, f"--hypothesis-seed={seed}", "tests/sandbox/test_authz_fuzz.py"]
+        subprocess.run([*fuzz, "--timeout=0"], check=True, env=environment)
+    finally:
+        shutil.rmtree(folder)
+    print("  nothing got out", flush=True)
+
+
 def main() -> int:
     """Run the rounds asked for; a broken promise ends it with a traceback and its seed."""
     # Clients that are killed or told to hang up leave the scripted model in the middle of a word.
@@ -64,7 +99,7 @@ def main() -> int:
     is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
     options = _parser().parse_args(arguments if is_named else ["kill", *arguments])
     first = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    run = {"kill": _kill, "soak": _soak}[options.command]
+    run = {"kill": _kill, "soak": _soak, "escape": _escape}[options.command]
     for seed in range(first, first + options.rounds):
         run(options, seed)
     return 0

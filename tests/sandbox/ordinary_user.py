@@ -12,8 +12,7 @@ import stat
 import sys
 from pathlib import Path
 
-from tests.sandbox.rig import REPOSITORY
-
+REPOSITORY = Path(__file__).resolve().parents[2]
 UID = 65534
 """Whoever that is on this machine: it owns nothing."""
 

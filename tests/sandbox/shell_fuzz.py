@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from netclaw.core.authz.facts import ShellFacts, Surroundings
 from netclaw.ports.shell_runner import ShellLimits
-from netclaw.tools.authorization.fact_gathering import gather
 from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser
+from netclaw.tools.authorization.fact_gathering import gather
 from tests.sandbox.rig import Rig
 
 PROGRAMS = ("git", "ls", "cat", "npm", "rm", "cp", "tool", "python3", "env", "timeout", "xargs")
@@ -186,14 +186,15 @@ def _mutated(draw: st.DrawFn) -> str:
     return text
 
 
-COMMANDS = st.one_of(
-    _mutated().filter(str.strip),
-    _joined(_simple()),
-    _joined(_joined(_simple())),
-    st.lists(st.one_of(_NAMES, _WORD, _ASSIGNMENT, st.sampled_from((";", "|", "&&", "\n"))))
+SHAPES = {
+    "mutated": _mutated().filter(str.strip),
+    "simple": _joined(_simple()),
+    "nested": _joined(_joined(_simple())),
+    "soup": st.lists(st.one_of(_NAMES, _WORD, _ASSIGNMENT, st.sampled_from((";", "|", "&&", "\n"))))
     .map(" ".join)
     .filter(str.strip),
-)
+}
+"""The kinds of generated commands; each is a test of its own, so that they run side by side."""
 
 
 @dataclass(frozen=True)

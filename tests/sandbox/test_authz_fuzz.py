@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from netclaw.core.authz.facts import Candidate, ShellFacts
 from netclaw.core.authz.text_gate import refusal_of
 from tests.sandbox.rig import PROVED, WITH_VIEW, Rig
-from tests.sandbox.shell_fuzz import COMMANDS, EVIL, SHELLS, Field
+from tests.sandbox.shell_fuzz import EVIL, SHAPES, SHELLS, Field
 
-EXAMPLES = int(os.environ.get("NETCLAW_FUZZ_EXAMPLES", "12"))
-"""Each is a batch of commands in one sandbox; torture asks for more."""
+EXAMPLES = int(os.environ.get("NETCLAW_FUZZ_COMMANDS", "1500"))
+"""Generated commands in all; torture asks for more."""
+
+BATCH = 25
+"""Commands in one sandbox."""
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +72,25 @@ async def surprises(field: Field, commands: list[str]) -> list[str]:
 
 @pytest.mark.timeout(180)
 @pytest.mark.requirement("authz.allowed-runs-what-it-names")
-@settings(
-    max_examples=EXAMPLES,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-@given(commands=st.lists(COMMANDS, min_size=15, max_size=30))
+@pytest.mark.parametrize("shape", SHAPES)
 def test_an_allowed_command_executes_nothing_that_its_facts_do_not_name(
-    field: Field, commands: list[str]
+    field: Field, shape: str
 ) -> None:
-    assert asyncio.run(surprises(field, commands)) == []
+    judged = 0
+
+    @settings(
+        max_examples=-(-EXAMPLES // len(SHAPES) // BATCH),
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(commands=st.lists(SHAPES[shape], min_size=BATCH, max_size=BATCH))
+    def search(commands: list[str]) -> None:
+        nonlocal judged
+        judged += len(commands)
+        assert asyncio.run(surprises(field, commands)) == []
+
+    search()
+    assert judged >= EXAMPLES / len(SHAPES)
 
 
 @pytest.mark.timeout(60)

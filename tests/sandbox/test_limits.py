@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from netclaw.linux.start_time import start_ticks
 from netclaw.ports.shell_runner import ShellEnd, ShellLimits
 from netclaw.sandbox import limits
 from netclaw.sandbox.limits import Cgroup, Usage, exceeded, measure
-from netclaw.sandbox.process_tree import ProcessHandle, descendants, start_ticks
+from netclaw.sandbox.process_tree import ProcessHandle, descendants
 from tests.sandbox.rig import LIMIT_KINDS, Rig, until
 
 BOMB = "tail /dev/zero"
