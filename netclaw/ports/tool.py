@@ -8,7 +8,7 @@ from typing import Protocol
 
 from netclaw.core.authority import Authority
 from netclaw.core.ids import CallId, SessionId, TurnId
-from netclaw.core.session.consent_events import ConsentRequest
+from netclaw.core.session.consent_events import ConsentEffect, ConsentRequest
 from netclaw.core.session.rulings import CallRuling
 from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
@@ -82,6 +82,12 @@ class GivenConsent:
 
     option: str
     request: ConsentRequest
+
+    @property
+    def is_approval(self) -> bool:
+        """Whether the option was offered and lets the call run."""
+        chosen = self.request.option(self.option)
+        return chosen is not None and chosen.effect is ConsentEffect.APPROVE
 
 
 class ToolRunner(Protocol):

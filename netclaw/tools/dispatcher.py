@@ -93,7 +93,7 @@ class Dispatcher:
         found = self._retries.settle(found, at, is_consented=given is not None)
         ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
         keys, note = authorizer.NO_KEYS, ""
-        if given is not None:
+        if given is not None and given.is_approval:
             note = authorizer.note_of(given.option)
             is_asked = found.decision.outcome is RulingOutcome.REQUIRES_CONSENT
             if is_asked and covers(given.request, ruling):

@@ -8,6 +8,7 @@ import pytest
 
 from netclaw.core.authz.profiles import ConsentModes
 from netclaw.core.errors import StorageError
+from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.tool_call import OutcomeCategory
 from netclaw.tools.factory import make_tool_runner
@@ -79,14 +80,26 @@ async def test_an_answer_is_stored_and_covers_the_next_call_like_it(
 
 
 @pytest.mark.requirement("judging.grants-recorded")
-@pytest.mark.parametrize("option", ["approve_always", "approve_repository", "nonsense"])
-async def test_an_option_that_is_not_offered_lets_exactly_this_call_run(
+@pytest.mark.parametrize("option", ["approve_always", "approve_repository", "approve_later"])
+async def test_an_option_that_is_offered_no_more_lets_exactly_this_call_run(
     asking: Rig, shell: Recorder, option: str
 ) -> None:
-    call = await approved(asking, option, command="make all")
+    call = Call(asking, command="make all")
+    ruling = await call.propose()
+    offered = ConsentOption(key=option, label="Then", effect=ConsentEffect.APPROVE)
+    call.first = replace(ruling, options=(offered, *ruling.options))
+    assert (await call.answer(option)).outcome is Outcome.ALLOWED
     assert (await call.run()).text.endswith("[approval: once]")
     assert shell.commands == ["make all"]
     assert not asking.consents.grants
+
+
+@pytest.mark.requirement("judging.once")
+@pytest.mark.parametrize("option", ["deny", "approve_always", "nonsense", ""])
+async def test_what_was_not_offered_or_refuses_lets_nothing_run(asking: Rig, option: str) -> None:
+    call = Call(asking, command="make all")
+    await call.propose()
+    assert (await call.answer(option)).outcome is Outcome.REQUIRES_CONSENT
 
 
 @pytest.mark.requirement("judging.grants-recorded")
