@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from netclaw.ports.shell_runner import Confinement, SandboxProfile, ShellEnd
+from netclaw.sandbox.landlock import plan_rules
+from netclaw.sandbox.view import Mount, host_places, plan_view
 from tests.sandbox.rig import SECRET, Rig, visible_folder
 
 
@@ -116,3 +118,46 @@ async def test_a_named_file_of_the_shared_temporary_folder_is_shown(rig: Rig) ->
     assert ran.output.endswith("ran\n")
     assert SECRET not in ran.output
     assert given.read_text() == "given\n"
+
+
+@pytest.mark.requirement("access.named")
+def test_only_what_is_seen_anyway_is_no_mount_of_its_own(rig: Rig, around: Path) -> None:
+    """A root inside a hidden place comes back on top of it, whatever is bound around it."""
+    user = around / "user"
+    for name in ("work/.git", ".config/gh/project", "work/plain"):
+        (user / name).mkdir(parents=True)
+    outer = (str(user / "work"), str(user / ".config"))
+    inner = (str(user / "work/plain"), str(user / ".config/gh/project"))
+    profile = replace(
+        rig.profile,
+        writable=(*outer, *inner),
+        named=(str(user / "work/.git"),),
+        shown=(str(user / "work/plain"), str(around / "data/old")),
+    )
+    steps = {step.path: step.mount for step in plan_view(profile, host_places({}))}
+    assert {path for path, mount in steps.items() if mount is Mount.WRITE} == {
+        *outer, inner[1], str(rig.tmp),
+    }  # fmt: skip
+    assert steps[str(user / ".config/gh")] is Mount.HIDE
+    assert str(around / "data/old") not in steps
+
+
+@pytest.mark.requirement("access.named")
+def test_what_services_keep_is_not_shown_by_its_name(rig: Rig, around: Path) -> None:
+    place = around / "services"
+    (place / "inner").mkdir(parents=True)
+    (place / "token").write_text(SECRET)
+    profile = replace(rig.profile, shown=(str(place / "token"), str(place / "inner")))
+    hidden = replace(host_places({}), hidden=(str(place),))
+    paths = {step.path for step in plan_view(profile, hidden)}
+    assert str(place) in paths
+    assert not paths & {str(place / "token"), str(place / "inner")}
+
+
+@pytest.mark.requirement("access.named")
+def test_landlock_shows_no_folder_that_holds_what_it_cannot_hide(rig: Rig, around: Path) -> None:
+    user = around / "user"
+    (user / "work").mkdir()
+    shown = (str(user), str(user / "work"), str(user / ".ssh"), str(rig.home))
+    readable, _ = plan_rules(replace(rig.profile, shown=shown), str(user))
+    assert {path for path, _ in readable} & set(shown) == {str(user / "work")}
