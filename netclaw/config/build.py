@@ -304,4 +304,4 @@ def _advice(config: Config, tools: ToolSettings) -> list[str]:
         advice.append(
             "Session.MaxToolIterationsPerTurn is accepted and not enforced; the loop guard decides."
         )
-    return [*advice, *server_advice(tools.servers)]
+    return [*advice, *server_advice(config, tools.servers)]

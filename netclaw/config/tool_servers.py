@@ -121,8 +121,12 @@ def server_credentials(config: Config) -> Iterator[tuple[str, Credential]]:
                 yield credential_key(name, kind, key), secret
 
 
-def server_advice(servers: tuple[ToolServerSettings, ...]) -> Iterator[str]:
-    """Sentences about servers that will not be used although nobody switched them off."""
+def server_advice(config: Config, servers: tuple[ToolServerSettings, ...]) -> Iterator[str]:
+    """Sentences about servers that are disabled by a mistake, and about keys without effect."""
     for server in servers:
         if server.fault:
             yield f"The tool server {server.name!r} is disabled: {server.fault}"
+    for name, entry in config.mcp_servers.items():
+        if entry.o_auth_client_id or entry.o_auth_scope:
+            place = dotted((SECTION, name))
+            yield f"{place}: its OAuth keys are accepted and have no effect yet."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -34,7 +35,11 @@ CLOSE_S = 8.0
 MAX_TOOLS = 512
 MAX_PAGES = 64
 MAX_DESCRIPTION_CHARS = 4_000
-MAX_SCHEMA_CHARS = 100_000
+MAX_SCHEMA_CHARS = 64_000
+MAX_CATALOGUE_CHARS = 1_000_000
+"""Of all schemas and descriptions of one server together."""
+PROGRESS_S = 0.05
+"""Signs of life that follow sooner are one."""
 
 
 @dataclass(slots=True)
@@ -227,29 +232,43 @@ class _Factory:
 
 
 def _told(on_progress: Callable[[], None]) -> ProgressFnT:
+    last = -PROGRESS_S
+
     async def told(progress: float, total: float | None, message: str | None) -> None:
+        nonlocal last
         del progress, total, message
-        on_progress()
+        now = time.monotonic()
+        if now - last >= PROGRESS_S:
+            last = now
+            on_progress()
 
     return told
 
 
 async def _list(server: str, client: Client) -> tuple[ToolEntry, ...]:
-    found: list[ToolEntry] = []
+    found: list[types.Tool] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found.extend(_entry(server, tool) for tool in page.tools)
+        found.extend(page.tools)
         cursor = page.next_cursor
         if not cursor or len(found) >= MAX_TOOLS:
             break
-    return tuple(item for item in found if len(item.parameters) <= MAX_SCHEMA_CHARS)[:MAX_TOOLS]
+    return tuple(_usable(server, found[:MAX_TOOLS]))
 
 
-def _entry(server: str, tool: types.Tool) -> ToolEntry:
-    schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
-    description = (tool.description or tool.title or "")[:MAX_DESCRIPTION_CHARS]
-    return ToolEntry(server=server, name=tool.name, description=description, parameters=schema)
+def _usable(server: str, tools: Iterable[types.Tool]) -> Iterator[ToolEntry]:
+    """The tools that a model can be shown: one whose schema it cannot take would spoil a turn."""
+    room = MAX_CATALOGUE_CHARS
+    for tool in tools:
+        schema = json.dumps(tool.input_schema, ensure_ascii=False, separators=(",", ":"))
+        if tool.input_schema.get("type") != "object" or len(schema) > MAX_SCHEMA_CHARS:
+            continue
+        description = (tool.description or tool.title or "")[:MAX_DESCRIPTION_CHARS]
+        room -= len(schema) + len(description)
+        if room < 0:
+            break
+        yield ToolEntry(server=server, name=tool.name, description=description, parameters=schema)
 
 
 async def _end(live: _Live) -> None:

@@ -151,7 +151,9 @@ class ToolServerLink:
             return await answer
         except asyncio.CancelledError:
             is_timeout = heard.silence_s >= request.silence_s
-            await self._send(host, CancelCall(request=number, is_timeout=is_timeout))
+            if not host.is_gone:
+                # Not waited for: whoever cancels must not hang on a host that reads nothing.
+                host.writer.write(pack(CancelCall(request=number, is_timeout=is_timeout)))
             raise
         finally:
             host.calls.pop(number, None)

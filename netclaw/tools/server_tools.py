@@ -24,6 +24,8 @@ from netclaw.tools.tool import EVERYONE, Outcome, Scope
 
 _log = logging.getLogger(__name__)
 
+MAX_TEXT_CHARS = 4_000_000
+"""However high the capture ceiling is: a result is one message between two processes."""
 MAX_NAME_CHARS = 64
 """What the providers of models take."""
 _DIGEST_CHARS = 8
@@ -54,7 +56,7 @@ class McpTool:
                 server=self.server,
                 tool=self.server_tool,
                 arguments=arguments.source,
-                max_chars=context.settings.capture_ceiling_bytes,
+                max_chars=min(context.settings.capture_ceiling_bytes, MAX_TEXT_CHARS),
                 silence_s=context.silence_s,
             ),
             on_item=context.on_item,

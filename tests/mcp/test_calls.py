@@ -98,7 +98,7 @@ async def test_fifty_megabytes_are_refused_and_a_large_result_is_cut_where_it_is
 async def test_progress_is_a_sign_of_life(fake: Fake, links: Links) -> None:
     items: list[int] = []
     link = links.make(fake.stdio())
-    reply = await ask(link, "drip", times=3, gap_s=0.05, items=items)
+    reply = await ask(link, "drip", times=3, gap_s=0.1, items=items)
     assert reply.text == "dripped"
     assert len(items) == 3
 

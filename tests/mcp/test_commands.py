@@ -45,7 +45,10 @@ def cli(home: Home, capsys: pytest.CaptureFixture[str]) -> Cli:
 def test_list_and_status_tell_how_each_server_stands(cli: Cli) -> None:
     rows = {row["name"]: row for row in cli.ok("mcp", "list", "--json").json}
     assert rows["files"] == {
-        "name": "files", "transport": "stdio", "state": "connected", "tools": 12,
+        "name": "files",
+        "transport": "stdio",
+        "state": "connected",
+        "tools": 12,
     }
     states = {name: row["state"] for name, row in rows.items()}
     assert states["mute"] == "unreachable"

@@ -103,3 +103,10 @@ def test_values_travel_with_the_credentials_and_are_redacted(temp: TempHome) -> 
     assert b"sesame" not in encoded
     assert decode_settings(encoded) == loaded.session
     assert "sesame" not in repr(loaded)
+
+
+@pytest.mark.requirement("mcp.states")
+def test_keys_for_a_sign_in_are_said_to_have_no_effect(temp: TempHome) -> None:
+    write(temp, good=GOOD | {"OAuthClientId": "me"})
+    (line,) = (line for line in temp.load().warnings if "OAuth" in line)
+    assert line == "McpServers.good: its OAuth keys are accepted and have no effect yet."

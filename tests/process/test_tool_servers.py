@@ -101,10 +101,19 @@ async def test_kill_9_of_a_session_leaves_no_program_and_repeats_no_call(world: 
     configured = json.loads((world.home / "config/netclaw.json").read_text())
     notes = Path(configured["McpServers"]["files"]["Arguments"][-1])
     await world.until(lambda: said(notes) == "stall\n")
-    session = (await peer.rows())["s"].pid
-    left = programs(session)
+    left = programs((await peer.rows())["s"].pid)
     assert len(left) == 2
-    os.kill(session, signal.SIGKILL)
+    os.kill((await peer.rows())["s"].pid, signal.SIGKILL)
     await world.until(lambda: not any(map(is_alive, left)))
     await peer.wait_answered("s", 1)
     assert said(notes) == "stall\n"
+
+
+@pytest.mark.requirement("mcp.dies-with-session")
+async def test_kill_9_of_the_daemon_leaves_no_program(world: World) -> None:
+    await world.peer.turn("s", LOAD)
+    await world.peer.turn("s", PID)
+    left = programs((await world.peer.rows())["s"].pid)
+    assert len(left) == 2
+    await world.kill()
+    await world.until(lambda: not any(map(is_alive, left)))
