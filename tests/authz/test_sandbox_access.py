@@ -233,6 +233,8 @@ def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
     assert access("git log", cwd=f"{USER_HOME}/other").readable == (f"{USER_HOME}/other", "/o.git")
     assert access("cp /outside/in.txt /ext").readable == ()
     assert access(f"ls {HOME}/sessions {USER_HOME}/.ssh").readable == ()
+    assert access("ls", cwd="/tmp/given").readable == ("/tmp/given",)
+    assert access("ls", cwd="/tmp").readable == access("ls", cwd=f"{KEY_FOLDER}2").readable == ()
 
 
 @pytest.mark.requirement("access.readable")

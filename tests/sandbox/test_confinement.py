@@ -12,6 +12,7 @@ import pytest
 
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import SandboxBackendChoice, ShellMode, ToolSettings
+from netclaw.core.tool_call import OutcomeCategory
 from netclaw.ports.shell_runner import (
     OutputSink,
     SandboxProfile,
@@ -173,3 +174,19 @@ async def test_a_backend_that_cannot_make_the_view_runs_nothing(
     rig.runner = make_tool_runner(FACTS, Late(), SOURCES)
     result = await rig.call("shell_execute", command=f"touch {away}/sub/x")
     assert result.text.endswith("It was not run.")
+
+
+@pytest.mark.requirement("access.readable")
+async def test_a_command_that_only_looks_runs_in_a_shared_temporary_folder(
+    short_tmp: Path,
+) -> None:
+    rig = fresh(Rig(folder=short_tmp.resolve()))
+    place = short_tmp.resolve() / "given/inner"
+    place.mkdir(parents=True)
+    (place / "note").write_text("seen\n")
+    looked = await rig.call("shell_execute", command="cat note", working_directory=str(place))
+    assert looked.text.startswith("seen\n")
+    moved = await rig.call("shell_execute", command=f"cd {place} && ls -A")
+    assert moved.text.startswith("note\n")
+    beside = await rig.call("shell_execute", command=f"ls {place.parent}")
+    assert beside.receipt.category is OutcomeCategory.FAILURE

@@ -208,7 +208,7 @@ class _Places:
 
     def may_work_in(self, folder: str) -> bool:
         """Whether the folder of a command is shown, where a sandbox would not."""
-        return self.may_see(folder) and not is_below_any(folder, self.temporary)
+        return self.may_see(folder) and folder not in self.temporary
 
 
 def _resolved(policy: Policy, roots: Iterable[Root]) -> tuple[str, ...]:
