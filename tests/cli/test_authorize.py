@@ -138,7 +138,7 @@ def test_the_four_outcomes_as_scripts_read_them(cli: Cli, in_project: Path) -> N
     }
     safe = explained(cli, "--", "git", "log", "--format=%h %s")
     assert (safe["outcome"], safe["reason"]) == ("allowed", "ReviewedSafePolicy")
-    assert safe["sandbox"] == {"write": [str(in_project)], "network": False}
+    assert safe["sandbox"] == {"write": [], "network": False}
     exact = explained(cli, "--", 'cat "$FILE"')
     assert exact["candidates"] == [{"phrase": 'cat "$FILE"', "exact": True, "coverage": "none"}]
     assert exact["options"] == ["approve_once", "deny"]
@@ -178,12 +178,13 @@ def test_what_a_file_tool_never_opens_is_denied(cli: Cli, in_project: Path, tool
     key = in_project.parent / ".ssh" / "id_ed25519"
     key.parent.mkdir(mode=0o700)
     key.write_text("secret")
-    (in_project / "harmless").symlink_to(key)
+    link = in_project / "harmless"
+    link.symlink_to(key)
     more = {"content": ""} if tool == "file_write" else {}
-    for path in (str(key), "/proc/self/environ", "harmless"):
+    for path in (str(key), "/proc/self/environ", str(link)):
         found = explained(cli, "--tool", tool, "--", json.dumps({"path": path, **more}))
         assert (found["outcome"], found["reason"]) == ("denied", "protected_for_operation")
-    said = cli.ok("authorize", "--tool", tool, "--", json.dumps({"path": "harmless", **more})).out
+    said = cli.ok("authorize", "--tool", tool, "--", json.dumps({"path": str(link), **more})).out
     assert "File tools open no place of credentials" in said
 
 
@@ -197,6 +198,23 @@ def test_a_command_given_as_arguments_may_name_its_folder(cli: Cli, in_project: 
     assert not (other / "x").exists()
     here = explained(cli, "--cwd", str(other), "--", "touch x")
     assert here["sandbox"]["write"] == [str(other)]
+
+
+@pytest.mark.requirement("consent_cli.authorize")
+def test_a_folder_that_a_session_may_declare_is_its_project(
+    cli: Cli, home: Home, in_project: Path
+) -> None:
+    """Only in a trusted root; there every command may write it, and file tools begin in it."""
+    home.config_dir.mkdir(parents=True, mode=0o700)
+    home.config_file.write_text(
+        json.dumps({"configVersion": 1, "Workspaces": {"Directory": str(in_project.parent)}})
+    )
+    found = explained(cli, "--", "git log")
+    assert found["sandbox"] == {"write": [str(in_project)], "network": False}
+    assert "(no project directory)" not in cli.ok("authorize", "--", "ls").out
+    team = explained(cli, "--audience", "Team", "--tool", "file_read", "--", '{"path": "a.txt"}')
+    assert team["outcome"] == "allowed"
+    assert "(no project directory)" in cli.ok("authorize", "--cwd", "/usr", "--", "ls").out
 
 
 @pytest.mark.requirement("consent_cli.authorize-grants")
@@ -250,7 +268,7 @@ def test_what_a_person_reads(cli: Cli, in_project: Path) -> None:
         "",
         "  tool      shell_execute",
         "  audience  Personal",
-        f"  folder    {in_project}",
+        f"  folder    {in_project} (no project directory)",
         "  answers   somebody is there",
         "  mode      Approval",
         "  reason    requires_consent",

@@ -1,8 +1,8 @@
 """Judges a tool call as a session would, up to the moment in which it would start.
 
 The judge is the one of the session processes; only the session around the call is imagined: a new
-one of the audience, whose project directory is the given folder if it may be one. Nothing is run,
-nothing is written, no consent is used up.
+one of the audience, whose project directory is the given folder if it could be declared there.
+Nothing is run, nothing is written, no consent is used up.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from netclaw.core.authority import (
     Requester,
     SourceKind,
 )
+from netclaw.core.authz import path_access
 from netclaw.core.authz.decisions import Decision
-from netclaw.core.authz.profiles import SHELL
+from netclaw.core.authz.profiles import SHELL, reach_of
 from netclaw.core.authz.reasons import DenyReason
 from netclaw.core.authz.sandbox_access import SandboxAccess, access_of
 from netclaw.core.errors import InternalError, InvalidArgumentError, NotFoundError
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session.rulings import Outcome
-from netclaw.core.tool_call import OutcomeCategory, ToolCall
+from netclaw.core.tool_call import FileOperation, OutcomeCategory, ToolCall
 from netclaw.ports.consents import KnownConsents, NewConsents
 from netclaw.ports.tool import SessionFacts, ToolContext
 from netclaw.sandbox.path_facts import HostPaths
@@ -38,6 +39,7 @@ from netclaw.sandbox.runner import SandboxRunner
 from netclaw.sandbox.shell_parser import ShfmtParser
 from netclaw.tools.authorization.authorizer import Authorizer, Evaluation, Question
 from netclaw.tools.authorization.parsed_sources import ParsedSources
+from netclaw.tools.authorization.policies import policy_for
 from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.authorization.visibility import is_visible
 from netclaw.tools.factory import core_tools
@@ -69,7 +71,7 @@ class Asked:
     tool: str = SHELL
     audience: Audience = Audience.PERSONAL
     folder: str = "/"
-    """Absolute: the project directory, and where a command runs."""
+    """Absolute: where a command runs, and the project directory if it may be one."""
     is_attended: bool = True
 
 
@@ -178,6 +180,17 @@ class Rehearsal:
         return found
 
     def _context(self, asked: Asked) -> ToolContext:
+        """What the call may rely on, with the folder declared if a session could declare it."""
+        bare = self._bare_context(asked)
+        policy = policy_for(bare, self._sandbox, ())
+        reach = reach_of(policy.profile, FileOperation.DECLARE_PROJECT_SCOPE, policy.roots)
+        fact = HostPaths().path(asked.folder)
+        declared = path_access.decide(
+            fact, FileOperation.DECLARE_PROJECT_SCOPE, reach, policy.protected
+        )
+        return replace(bare, working_directory=asked.folder) if declared.is_allowed else bare
+
+    def _bare_context(self, asked: Asked) -> ToolContext:
         requester = Requester(
             session_id=SESSION,
             audience=asked.audience,
@@ -194,7 +207,7 @@ class Rehearsal:
             is_attended=asked.is_attended,
             storage=self._storage(),
             settings=self._settings,
-            working_directory=asked.folder,
+            working_directory="",
             trees=_NoTrees(),
             facts=_no_facts,
             consents=self._consents,

@@ -39,7 +39,7 @@ AUDIENCES = [audience.value for audience in Audience]
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=None,
-    help="The session's project directory. Default: this folder.",
+    help="Where the command runs; the project directory, where it may be one. Default: here.",
 )
 @click.option("--unattended", is_flag=True, help="As if nobody were there to answer.")
 @click.option(
