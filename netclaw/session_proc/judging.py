@@ -77,7 +77,12 @@ class CallJudge:
             async with asyncio.timeout(JUDGE_S):
                 return await self._runner.judge(call, context, given=given)
         except TimeoutError:
-            _log.warning("a call could not be judged within %g seconds", JUDGE_S)
+            _log.warning(
+                "a call could not be judged within %g seconds: reason=%s attempt=%s",
+                JUDGE_S,
+                DenyReason.INTERNAL.value,
+                call.attempt_id,
+            )
             return CallRuling(
                 outcome=Outcome.DENIED,
                 text=DENIED_TEXTS[DenyReason.INTERNAL],

@@ -78,9 +78,7 @@ class Dispatcher:
             text = "\n".join(filter(None, (told.text, told.note)))
             return replace(presenting.refused(call.attempt_id, fault), text=text)
         except Exception as fault:  # noqa: BLE001 - what cannot be judged does not run
-            log.warning(
-                "a call of %s could not be judged: %s", presenting.told(call), _where(fault)
-            )
+            presenting.note_failed(call, _where(fault))
             return presenting.failed(call.attempt_id)
 
     async def _judge(
@@ -153,7 +151,7 @@ class Dispatcher:
     async def _attempt(self, call: ToolCall, context: ToolContext) -> Outcome:
         judgement = self._judgements.take(context.turn_id, call.attempt_id)
         if judgement is None:
-            log.warning("a call of %s was to start that nobody judged", presenting.told(call))
+            presenting.note_failed(call, "it was to start and nobody had judged it")
             raise ToolFault.denied(presenting.NOT_JUDGED)
         await self._registry.recall(context.loaded)
         question = self._question(call, context)

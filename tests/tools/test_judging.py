@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -128,14 +129,16 @@ async def test_a_grant_that_was_revoked_before_the_start_starts_nothing(
 
 @pytest.mark.requirement("judging.revocation")
 async def test_a_grant_that_was_revoked_at_the_gate_starts_nothing(
-    asking: Rig, shell: Recorder
+    asking: Rig, shell: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, logger="netclaw.tools.authorization")
     call = await approved(asking, "approve_session", command="make all")
     shell.before_gate = asking.consents.revoke_all
     result = await call.run()
     assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
     assert "withdrawn" in result.text
     assert not shell.ran
+    assert "to start: shell_execute consent reason=requires_consent attempt=" in caplog.text
 
 
 @pytest.mark.requirement("judging.paths-changed")

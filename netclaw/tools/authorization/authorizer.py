@@ -26,9 +26,9 @@ from netclaw.core.tool_call import ToolCall
 from netclaw.ports.consents import KnownConsents, NewConsents
 from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.tool import ToolContext
+from netclaw.tools.authorization import presenting
 from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.authorization.policies import policy_for
-from netclaw.tools.authorization.presenting import refusal_of
 from netclaw.tools.authorization.subjects import FactSources, call_of, tool_name
 from netclaw.tools.schema import Arguments
 from netclaw.tools.tool import Tool
@@ -90,8 +90,9 @@ class Authorizer:
         """
         now, policy, consents = await self._look_up(question, keys)
         decision = await asyncio.to_thread(launch.recheck, judged, now, policy, consents)
+        presenting.note(decision, question.tool.name, stage="to start")
         if decision.outcome is not Outcome.ALLOWED:
-            raise refusal_of(decision)
+            raise presenting.refusal_of(decision)
         return Clearance(
             request=now,
             decision=decision,

@@ -111,6 +111,17 @@ def note_refused(call: ToolCall, fault: ToolFault) -> None:
     )
 
 
+def note_failed(call: ToolCall, what: str) -> None:
+    """One line for a call that could not be judged; `what` quotes nothing of it."""
+    _log.warning(
+        "judged: %s denied reason=%s attempt=%s: %s",
+        told(call),
+        DenyReason.INTERNAL.value,
+        call.attempt_id,
+        what,
+    )
+
+
 def note(decision: Decision, tool: str, *, stage: str) -> None:
     """One line in the log; a command or a path is never part of it."""
     level = {Outcome.ALLOWED: logging.DEBUG, Outcome.DENIED: logging.WARNING}.get(
