@@ -158,7 +158,12 @@ def _identity(path: str) -> Identity:
 def _roots(profile: SandboxProfile, places: HostPlaces, private: PrivatePlaces) -> Iterator[Step]:
     home = os.path.realpath(profile.home)
     closed = (*places.hidden, *profile.writable, *profile.named)
-    shown = [path for path in profile.shown if not is_below_any(path, closed)]
+    shown = [
+        path
+        for path in profile.shown
+        if not is_below_any(path, closed)
+        and (os.path.isfile(path) or not is_below_any(path, profile.masked))
+    ]
     protected = (home, *profile.masked, *private.default_homes)
     for path in (*profile.readable, *private.of_named(shown, home)):
         with suppress(OSError):  # neither there nor a link: left out
