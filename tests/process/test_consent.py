@@ -114,6 +114,18 @@ async def test_a_refused_command_never_runs(asking: World) -> None:
     assert not launches(await asking.peer.journal(NAME))
 
 
+@pytest.mark.requirement("judging.processes")
+async def test_calls_beside_one_that_waits_run_meanwhile(asking: World) -> None:
+    beside = '[[tool:file_write {"path": "beside.txt", "content": "x"}]]'
+    sent, request = await ask(asking, then=f"{beside} [[results]]")
+    file = (await ran(asking)).parent / "beside.txt"
+    await asking.until(file.exists)
+    assert not (await ran(asking)).exists()
+    await asking.peer.answer(request, "approve_once")
+    assert "[approval: once]" in await answered(asking, sent)
+    assert await runs(asking) == 1
+
+
 @pytest.mark.requirement("judging.unattended")
 async def test_nobody_to_ask_is_a_denial_that_names_the_way_out(asking: World) -> None:
     turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/hostname')} [[results]]")
@@ -124,6 +136,9 @@ async def test_nobody_to_ask_is_a_denial_that_names_the_way_out(asking: World) -
     assert not events(rows, "ConsentRequested")
     (result,) = [row for row in rows if row["type"] == "ToolResultRecorded"]
     assert result["payload"]["result"]["receipt"]["category"] == "AccessDenied"
+    log = (await ran(asking)).parent.parent / "logs" / "session.log"
+    await asking.until(lambda: "reason=approval_required_unattended" in log.read_text())
+    assert "attempt=auth-" in log.read_text()
 
 
 @pytest.mark.requirement("judging.grants-recorded")
