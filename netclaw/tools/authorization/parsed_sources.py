@@ -11,13 +11,15 @@ from collections import OrderedDict
 from netclaw.core.authz.facts import ParsedShell
 from netclaw.ports.shell_parser import ShellParser
 
-MAX_TEXTS = 64
-MAX_CHARS = 8000
-"""A longer text is parsed again each time: its tree takes much memory, and it is rare."""
+MAX_CHARS = 20_000
+"""Of all texts together: a tree takes some hundred times the memory of its text."""
 
 
 class ParsedSources:
-    """A `ShellParser` that remembers the last texts. A text that failed is asked for anew."""
+    """A `ShellParser` that remembers the last texts.
+
+    One that is not accepted, or larger than all that is kept, is asked for anew each time.
+    """
 
     def __init__(self, parser: ShellParser) -> None:
         self._parser = parser
@@ -30,8 +32,8 @@ class ParsedSources:
             self._known.move_to_end(source)
             return known
         parsed = await self._parser.parse(source)
-        if len(source) <= MAX_CHARS and parsed.tree is not None:
+        if parsed.tree is not None:
             self._known[source] = parsed
-            while len(self._known) > MAX_TEXTS:
+            while sum(map(len, self._known)) > MAX_CHARS:
                 self._known.popitem(last=False)
         return parsed
