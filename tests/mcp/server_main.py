@@ -143,7 +143,7 @@ class Controlled:
             await self._app(scope, receive, send)
             return
         if words[0] == "hang":
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         status, challenge, body = (*words, "", "")[:3]
         headers = [(b"content-type", b"application/json")]
         if challenge:
