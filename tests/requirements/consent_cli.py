@@ -112,4 +112,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "netclaw doctor warns by example of what this configuration would let run unasked, of"
         " grants that cover everything, and fails where no command can be judged.",
     ),
+    Requirement(
+        "consent_cli.authorize-true",
+        "issue 4 item 6",
+        "What netclaw authorize says of a call is what becomes of it in a session: outcome, what"
+        " is asked for, options and what may be written.",
+    ),
 )
