@@ -254,7 +254,7 @@ def test_what_others_decide_and_sub_agents_do_is_told(cli: Cli, daemon: Scripted
         *said("done")(request, input_id),
     ]
     assert cli.ok("chat", "-p", "hi").err.splitlines()[:6] == [
-        "[consent] sh waits for a decision: rm x",
+        "[consent] sh waits for a decision: rm x (answer with: netclaw approvals answer c KEY)",
         "[consent]  refused",
         "[subagent:start] scout r1",
         "[subagent] scout r1: Running",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, printable
 from netclaw.cli.chat.gauge import ENDED_RUNS
+from netclaw.cli.chat.question_view import answer_hint
 from netclaw.cli.chat.verdict import UNATTENDED
 from netclaw.cli.streams import write_out
 from netclaw.cli.words import first_lines, shorten
@@ -135,6 +136,7 @@ _LINES: dict[str, Callable[[Output], str]] = {
     "retry": lambda output: f"[retry] {output.text}",
     "consent_request": lambda output: (
         f"[consent] {output.tool_name} waits for a decision: {output.text}"
+        f" ({answer_hint(output.call_id)})"
     ),
     "child": _child_line,
 }
