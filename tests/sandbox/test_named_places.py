@@ -13,6 +13,8 @@ from netclaw.sandbox.landlock import plan_rules
 from netclaw.sandbox.view import Mount, host_places, plan_view
 from tests.sandbox.rig import SECRET, Rig, visible_folder
 
+pytestmark = pytest.mark.escape
+
 
 @pytest.fixture
 def around(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
