@@ -28,22 +28,9 @@ class HostPaths:
         if _DESCRIPTOR.fullmatch(path):
             return PathFact(canonical=canonical, resolved=canonical, kind=PathKind.OTHER)
         try:
-            resolved = _resolve(path)
-            straight = _resolve(canonical)
-        except (OSError, ValueError):
+            return _looked_at(path, canonical)
+        except (OSError, ValueError):  # a path that changes while it is looked at, too
             return PathFact(canonical=canonical, resolved=None)
-        kind = _kind(resolved)
-        return PathFact(
-            canonical=canonical,
-            resolved=resolved,
-            kind=kind,
-            is_link=os.path.islink(canonical),
-            is_ambiguous=resolved != straight,
-            links=_links(resolved) if kind is PathKind.FOLDER else (),
-            has_top=os.path.lexists("/" + canonical.split("/")[1]),
-            folder=resolved if kind is PathKind.FOLDER else _nearest_folder(resolved),
-            holder=os.path.realpath(_nearest_folder(canonical)),
-        )
 
     def repository(self, folder: str) -> RepositoryFact | None:
         """See `PathFacts`. A `.git` file counts only if the other side names this worktree too."""
@@ -58,6 +45,23 @@ class HostPaths:
             if current == "/":
                 return None
             current = os.path.dirname(current)
+
+
+def _looked_at(path: str, canonical: str) -> PathFact:
+    resolved = _resolve(path)
+    straight = _resolve(canonical)
+    kind = _kind(resolved)
+    return PathFact(
+        canonical=canonical,
+        resolved=resolved,
+        kind=kind,
+        is_link=os.path.islink(canonical),
+        is_ambiguous=resolved != straight,
+        links=_links(resolved) if kind is PathKind.FOLDER else (),
+        has_top=os.path.lexists("/" + canonical.split("/")[1]),
+        folder=resolved if kind is PathKind.FOLDER else _nearest_folder(resolved),
+        holder=os.path.realpath(_nearest_folder(canonical)),
+    )
 
 
 def _resolve(path: str) -> str:
