@@ -6,10 +6,8 @@ The swap is made at the worst moment, and by another process as fast as it can.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,10 +24,10 @@ from netclaw.sandbox import backends
 from netclaw.sandbox.identity import identity_of
 from netclaw.sandbox.launch import LaunchPlan
 from tests.sandbox.rig import SECRET, Rig, visible_folder
+from tests.sandbox.swapping import swapping
 
 pytestmark = pytest.mark.escape
 
-SWAPPER = Path(__file__).with_name("inside").joinpath("swapper.py").read_text()
 TRIES = 10_000
 COMMANDS = 25
 STEAL = 'cat secrets.json "$1/secrets.json"; echo x > planted; echo x > "$1/planted"; echo ran'
@@ -139,28 +137,13 @@ async def test_another_folder_in_the_place_of_a_root_is_not_bound(
     assert swapped.is_untouched()
 
 
-@contextmanager
-def swapping(swapped: Swapped) -> Iterator[None]:
-    """Another process swaps root and link all the time."""
-    argv = [sys.executable, "-I", "-S", "-c", SWAPPER, str(swapped.root), str(swapped.link)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe) as swapper:
-        assert swapper.stdout is not None
-        assert swapper.stdout.readline() == b"ready\n"
-        try:
-            yield
-        finally:
-            output, _ = swapper.communicate()
-        assert int(output) > COMMANDS
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.requirement("escape.races")
 async def test_a_root_that_is_swapped_all_the_time_is_never_bound_as_another(
     swapped: Swapped,
 ) -> None:
     ends = []
-    with swapping(swapped):
+    with swapping(swapped.root, swapped.link):
         for _ in range(COMMANDS):
             ran = await swapped.rig.run(swapped.request)
             assert SECRET not in ran.output
@@ -175,7 +158,7 @@ def test_ten_thousand_looks_take_no_link_for_the_root(swapped: Swapped) -> None:
     """Each says that there is a link, or what the folder is that was judged."""
     judged = identity_of(str(swapped.root))
     found = 0
-    with swapping(swapped):
+    with swapping(swapped.root, swapped.link):
         for _ in range(TRIES):
             with suppress(NotADirectoryError):
                 assert identity_of(str(swapped.root)) == judged
