@@ -218,3 +218,19 @@ async def test_a_call_that_is_denied_later_is_forgotten(rig: Rig, shell: Recorde
     rig.modes = ConsentModes(tools={SHELL: "Auto"})
     assert (await call.run()).receipt.category is OutcomeCategory.ACCESS_DENIED
     assert not shell.ran
+
+
+@pytest.mark.requirement("judging.boundaries")
+async def test_a_home_behind_a_link_is_judged_where_it_really_is(rig: Rig, shell: Recorder) -> None:
+    (rig.folder / "link").symlink_to(rig.folder)
+    linked = Rig(folder=rig.folder / "link", modes=ConsentModes())
+    linked.runner = make_tool_runner(PROVED, shell, SOURCES)
+    (linked.workspace / "file.txt").write_text("fine")
+    for command in ("cat file.txt", f"cat {linked.workspace}/file.txt"):
+        assert (await Call(linked, command=command).propose()).outcome is Outcome.ALLOWED
+    protected = await Call(linked, command=f"cat {linked.secret_file}").propose()
+    assert "protected" in protected.text
+    assert "fine" in (await linked.call("file_read", path="file.txt")).text
+    call = await approved(linked, command="make all")
+    await call.run()
+    assert shell.ran[0].cwd == str(rig.workspace)
