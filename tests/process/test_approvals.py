@@ -211,3 +211,38 @@ async def test_grants_made_while_no_daemon_runs_count_at_its_start(asking: World
     await asking.start()
     assert "exit status 0" in await unattended(asking)
     assert (await ran(asking)).exists()
+
+
+@pytest.mark.requirement("approvals.stale")
+async def test_prompts_are_named_by_where_their_requests_stand(asking: World) -> None:
+    await asking.peer.ensure(NAME)
+    opened = asyncio.Event()
+    live: list[tuple[str, int]] = []
+
+    async def watch() -> None:
+        async for output in asking.peer.attach(NAME, opened=opened):
+            if output.type == "consent_request":
+                live.append((output.call_id, output.seq))
+                if len(live) == 2:
+                    return
+
+    watching = asyncio.create_task(watch())
+    await opened.wait()
+    calls = f"{call(TEE)} {call('touch other.txt')}"
+    sent = await asking.peer.send(NAME, f"{calls} [[results]]", is_attended=True)
+    first, second = await asking.peer.approvals(NAME, 2)
+    async with asyncio.timeout(30):
+        await watching
+    assert live == [(first.call_id, first.seq), (second.call_id, second.seq)]
+    stale = gateway_pb2.AnswerApprovalRequest(
+        session_id=NAME, call_id=first.call_id, option="deny", request_seq=second.seq
+    )
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await asking.peer.gateway.AnswerApproval(stale, metadata=asking.peer.metadata)
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    await asking.peer.answer(first, "deny")
+    (left,) = await asking.peer.approvals(NAME)
+    assert left == second
+    await asking.peer.answer(second, "approve_once")
+    assert "[approval: once]" in await answered(asking, sent, calls=2)
+    assert not (await ran(asking)).exists()

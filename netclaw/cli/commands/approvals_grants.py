@@ -38,7 +38,7 @@ COLUMNS = ("label", "where", "tool", "audience", "since")
 def list_grants(app: App, *, audience: str | None, tool: str) -> None:
     """List what is consented to: for a folder, a repository, everywhere, and for chats.
 
-    Consent for a chat lasts until its reset, its deletion or the stop of the daemon.
+    Consent for a chat lasts until its reset or deletion, and until the daemon stops or restarts.
     """
     rows = grants.listed(app.home, audience=audience or "", tool=tool)
     if app.is_json:
