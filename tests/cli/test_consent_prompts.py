@@ -83,7 +83,7 @@ def test_a_call_is_asked_for_and_answered(daemon: ScriptedDaemon) -> None:
         terminal.expect("A to D>")
         terminal.type("maybe\r")
         terminal.expect("'maybe' is no answer: type A to D")
-        terminal.type("this chat\r")
+        terminal.type("\x1b[B\x1b[B\r")
         terminal.expect("[consent] This chat: git push")
         daemon.publish(over(by="anna"), completed("input1", seq=14))
         terminal.expect("Ready")

@@ -156,6 +156,29 @@ def test_an_answer_meant_for_the_question_before_decides_nothing(seat: Seat) -> 
     assert seat.line.text == "half"
 
 
+@pytest.mark.requirement("consent_cli.reply")
+def test_the_options_can_be_gone_through(seat: Seat) -> None:
+    seat.deciding.step(1)
+    assert seat.line.text == ""
+    seat.deciding.take([question()])
+    seat.go_on()
+    shown = []
+    for by in (1, 1, -1, -1, -1):
+        seat.deciding.step(by)
+        shown.append(seat.line.text)
+    assert shown == ["Once", "This chat", "Once", "Deny", "Always anywhere"]
+    seat.line.text = "b"
+    seat.deciding.step(1)
+    assert seat.line.text == "Always here"
+    seat.line.text = ""
+    seat.deciding.step(-1)
+    assert seat.line.text == "Deny"
+    assert seat.answers == [], "nothing is chosen before Enter"
+    seat.deciding.reply(seat.line.text)
+    seat.go_on()
+    assert seat.answers == [("c1", "deny")]
+
+
 @pytest.mark.requirement("consent_cli.escape")
 def test_escape_refuses_what_is_asked_and_nothing_else(seat: Seat) -> None:
     seat.deciding.refuse()

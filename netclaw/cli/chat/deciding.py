@@ -220,6 +220,17 @@ class Deciding:
             f"[consent] {shown}type {question.span}, a label or a key, or press Esc to deny{kept}"
         )
 
+    def step(self, by: int) -> None:
+        """Up or Down was pressed: the option so many places further stands in the line."""
+        question = self._holding
+        if question is None or not question.options:
+            return
+        self.typed()
+        options, chosen = question.options, question.chosen_by(self._composer.text)
+        before = 0 if by < 0 else -1
+        at = options.index(chosen) if chosen is not None else before
+        self._composer.text = options[(at + by) % len(options)].label
+
     def refuse(self) -> None:
         """Esc was pressed; it never leaves the conversation."""
         question = self._holding

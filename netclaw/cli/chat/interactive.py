@@ -249,6 +249,16 @@ class Conversation:
             event.current_buffer.reset()
             self._deciding.reply(text)
 
+        @keys.add("up", filter=is_deciding)
+        def before(event: KeyPressEvent) -> None:
+            del event
+            self._deciding.step(-1)
+
+        @keys.add("down", filter=is_deciding)
+        def after(event: KeyPressEvent) -> None:
+            del event
+            self._deciding.step(1)
+
         @keys.add("escape", filter=is_deciding, eager=True)
         def refuse(event: KeyPressEvent) -> None:
             event.current_buffer.reset()
