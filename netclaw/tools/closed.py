@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from netclaw.core.path_rules import is_below, is_below_any
 from netclaw.core.settings import SessionStorage
 from netclaw.core.tool_call import FileOperation
-from netclaw.tools.private import is_internal, is_private, private_places
+from netclaw.tools.private import is_in_foreign_home, is_internal, private_places
 
 KERNEL = ("/dev", "/proc", "/sys")
 """What lies there is no content: it is the state of processes, the daemon's own included."""
@@ -30,6 +30,8 @@ class ClosedPlaces:
     """What may be written in the envelope."""
     key_folder: str
     """The session's own temporary folder; its siblings are other sessions'."""
+    private: tuple[str, ...]
+    """Where credentials and default homes lie."""
 
     def is_closed(self, real: str, operation: FileOperation) -> bool:
         """Whether a resolved path is closed to an operation. Looks at the file system."""
@@ -37,7 +39,7 @@ class ClosedPlaces:
             return True
         if is_below(real, os.path.dirname(self.key_folder)):
             return not is_below(real, self.key_folder)
-        if is_private(real, self.home):
+        if self._is_private(real):
             return True
         return operation is FileOperation.WRITE and self._is_others(real)
 
@@ -45,7 +47,12 @@ class ClosedPlaces:
         """The closed places that can be listed, for a walk down from `start`."""
         temporary = os.path.dirname(self.key_folder)
         others = () if is_below(start, self.key_folder) else (temporary,)
-        return (*KERNEL, *others, *private_places(self.home))
+        return (*KERNEL, *others, *self.private)
+
+    def _is_private(self, real: str) -> bool:
+        if is_below(real, self.home):
+            return False
+        return is_below_any(real, self.private) or is_in_foreign_home(real, self.home)
 
     def _is_others(self, real: str) -> bool:
         """In the sessions' folder, and not in what this session may write there."""
@@ -63,4 +70,5 @@ def closed_places(storage: SessionStorage) -> ClosedPlaces:
         envelope=envelope,
         writable=tuple(f"{envelope}/{os.path.basename(path)}" for path in own),
         key_folder=os.path.realpath(os.path.dirname(storage.tmp)),
+        private=private_places(home),
     )

@@ -126,18 +126,28 @@ def _located(root: Root, path: str, canonical: str, operation: FileOperation) ->
 def _beside(canonical: str) -> str:
     """Where a file is made or replaced: its folder resolved, its own name as it is."""
     folder, _, name = canonical.rpartition("/")
-    return f"{os.path.realpath(folder or '/').rstrip('/')}/{name}"
+    real = _resolved(folder or "/")
+    if real is None:
+        raise ToolFault.denied(LEADS_OUT)
+    return f"{real.rstrip('/')}/{name}"
 
 
 def look(canonical: str) -> PathFact:
     """What is known of a canonical path: where it leads, or that nobody can tell."""
-    resolved: str | None
+    return PathFact(canonical=canonical, resolved=_resolved(canonical))
+
+
+def _resolved(path: str) -> str | None:
+    """The path without links, None for a circle of them and for what changes while it is read."""
     try:
-        resolved = os.path.realpath(canonical, strict=True)
+        return os.path.realpath(path, strict=True)
     except OSError as fault:
-        is_circle = fault.errno == errno.ELOOP
-        resolved = None if is_circle else os.path.realpath(canonical)
-    return PathFact(canonical=canonical, resolved=resolved)
+        if fault.errno == errno.ELOOP:
+            return None
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return None
 
 
 def reach_for(scope: Scope) -> Reach:

@@ -123,4 +123,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An attachment has at most 25 MiB or what is configured, and a turn takes no more files "
         "than one message may have.",
     ),
+    Requirement(
+        "files.races",
+        "issue 4, escape tests",
+        "Of 10,000 tries each of reading, writing, editing, attaching and declaring while another "
+        "thread swaps folder and file for links, none reaches what the links lead to.",
+    ),
 )
