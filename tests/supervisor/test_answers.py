@@ -208,6 +208,45 @@ async def test_a_channel_sees_and_answers_only_what_its_sessions_ask(world: InPr
     )
 
 
+@pytest.mark.requirement("approvals.who")
+async def test_people_of_a_channel_answer_through_it_each_their_own(world: InProcess) -> None:
+    world.spawner.scripts = [partial(park_and_stay, by=ALICE)]
+    alice = Sender(sender_id="U1", source_kind="slack", boundary="slack:T1/C1")
+    message = gateway_pb2.SendUserMessageRequest(
+        session_id="C1/1", text="do it", create=True, sender=alice
+    )
+    await world.admin.Inject(message, metadata=world.metadata)
+    await world.until(is_asked(world, "C1/1"))
+    slack = Caller(
+        name="slack adapter",
+        max_principal=Principal.TRUSTED,
+        max_audience=Audience.TEAM,
+        channels=frozenset({SourceKind.SLACK}),
+    )
+    theirs = (("authorization", f"Bearer {world.supervisor.tokens.issue(slack)}"),)
+
+    def says(sender: Sender) -> Awaitable[gateway_pb2.AnswerApprovalResponse]:
+        answer = gateway_pb2.AnswerApprovalRequest(
+            session_id="C1/1", call_id="c1", option="once", sender=sender
+        )
+        call: Awaitable[gateway_pb2.AnswerApprovalResponse] = world.gateway.AnswerApproval(
+            answer, metadata=theirs
+        )
+        return call
+
+    bob = Sender(sender_id="U2", source_kind="slack", boundary="slack:T1/C1")
+    elsewhere = Sender(sender_id="U1", source_kind="slack", boundary="slack:T2/C1")
+    nobody = Sender(source_kind="slack", boundary="slack:T1/C1")
+    for sender in (bob, elsewhere, nobody):
+        assert isinstance(await refused(says(sender)), NotRequesterError)
+    assert isinstance(await refused(says(Sender(sender_id="U1"))), DeniedByPolicyError)
+    listed = await world.gateway.ListApprovals(gateway_pb2.ListApprovalsRequest(), metadata=theirs)
+    assert [(row.call_id, row.requester.sender_id) for row in listed.approvals] == [("c1", "U1")]
+    assert not (await says(alice)).duplicate
+    assert (await says(alice)).duplicate
+    assert (await world.events("C1/1")).count("AnswerAdmitted") == 1
+
+
 async def stop_turn(world: InProcess) -> bool:
     """A person stops the turn; whether there was one."""
     request = gateway_pb2.StopTurnRequest(session_id="hello")
@@ -296,11 +335,11 @@ async def test_a_call_that_waits_is_no_consent_request_and_cannot_be_answered(
     assert "AnswerAdmitted" not in await world.events("hello")
 
 
-def is_asked(world: InProcess) -> Callable[[], Awaitable[bool]]:
+def is_asked(world: InProcess, session_id: str = "hello") -> Callable[[], Awaitable[bool]]:
     """Whether the round with the call is recorded."""
 
     async def look() -> bool:
-        return "RoundRecorded" in await world.events("hello")
+        return "RoundRecorded" in await world.events(session_id)
 
     return look
 
