@@ -167,6 +167,18 @@ async def test_an_edit_by_hand_counts_at_the_next_question(world: InProcess) -> 
     assert await known(peer) == KnownConsents()
 
 
+@pytest.mark.requirement("approvals.asked")
+@pytest.mark.timeout(60)
+async def test_a_file_as_large_as_may_be_is_told_whole(world: InProcess) -> None:
+    peer = await started(world)
+    grants = tuple(stored(f"make {number}", directory="/p/" + "d" * 60) for number in range(13_000))
+    text = grants_file.write(grants)
+    assert 0.9 * grants_file.MAX_BYTES < len(text) <= grants_file.MAX_BYTES
+    world.home.grants_file.parent.mkdir(exist_ok=True)
+    world.home.grants_file.write_text(text)
+    assert (await known(peer)).store.grants == grants
+
+
 @pytest.mark.requirement("approvals.broken")
 async def test_a_broken_file_is_left_alone_and_chat_consent_still_works(world: InProcess) -> None:
     peer = await started(world)
