@@ -207,6 +207,23 @@ async def test_what_ends_a_request_closes_it_for_answers(
 
 
 @pytest.mark.requirement("approvals.stale")
+async def test_an_answer_that_meets_a_withdrawal_under_way_is_kept_for_nobody(
+    journal_world: World,
+) -> None:
+    world = journal_world
+    start = await parked(world)
+    before = await head(world)
+    await world.journal.answer(says())
+    withdrawn = ConsentWithdrawn(turn_id=TURN, call_id=WAITING, reason=Withdrawal.TURN_STOPPED)
+    await world.append(start, withdrawn, head=before)
+    assert await open_calls(world) == []
+    assert isinstance(await refused(world, says()), NotFoundError)
+    gone = AnswerDismissed(call_id=WAITING, option="once", answerer="U1", reason=Dismissal.NOT_OPEN)
+    await world.append(start, gone, head=await head(world))
+    assert await open_calls(world) == []
+
+
+@pytest.mark.requirement("approvals.stale")
 async def test_a_reset_and_a_delete_close_what_was_asked(journal_world: World) -> None:
     world = journal_world
     await parked(world)
