@@ -129,4 +129,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Of 10,000 tries each of reading, writing, editing, attaching and declaring while another "
         "thread swaps folder and file for links, none reaches what the links lead to.",
     ),
+    Requirement(
+        "redaction.order",
+        "issue 4 item 7; authorization reference 7 and 9",
+        "Exact known secrets are removed first, then token shapes, and both before a result is "
+        "bounded, spilled, shown in a prompt or logged, so that no part of a secret stays.",
+    ),
 )
