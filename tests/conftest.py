@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from tests import hangs
 
@@ -72,6 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks each test with its kind: that of its folder, else `unit`."""
+    # Makes the tables of characters that Hypothesis keeps in a checkout: in no test's time.
+    st.text().validate()
     home = Path(str(config.rootpath)) / "tests"
     for item in items:
         parts = item.path.relative_to(home).parts if item.path.is_relative_to(home) else ()
