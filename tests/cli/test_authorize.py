@@ -165,6 +165,15 @@ def test_audience_attendance_and_other_tools(cli: Cli, in_project: Path) -> None
     written = json.dumps({"path": "a.txt", "content": "b"})
     assert explained(cli, "--tool", "file_write", "--", written)["reason"] == "PolicyAuto"
     assert (in_project / "a.txt").read_text() == "", "nothing was written"
+
+
+@pytest.mark.requirement("consent_cli.authorize")
+def test_tools_of_servers_by_either_name(cli: Cli, home: Home) -> None:
+    """The server is not asked, and need not run."""
+    home.config_dir.mkdir(parents=True, mode=0o700)
+    home.config_file.write_text(
+        json.dumps({"configVersion": 1, "McpServers": {"gh": {"Command": "/nowhere/gh"}}})
+    )
     named = explained(cli, "--tool", "mcp:gh:issue_create", "--", "{}")
     assert named["outcome"] == "allowed"
     for name in ("gh__issue_create", "mcp:gh:issue_create"):
@@ -338,7 +347,8 @@ def test_nothing_is_run_and_nothing_is_made(cli: Cli, home: Home, in_project: Pa
         (["--tool", "file_read", "--", "{"], 1, "invalid_argument"),
         (["--tool", "file_read", "--", "[]"], 1, "invalid_argument"),
         (["--tool", "file_read", "--", '{"path": 7}'], 1, "invalid_argument"),
-        (["--tool", "gh__x", "--", "no json"], 1, "invalid_argument"),
+        (["--tool", "gh__x", "--", "{}"], 1, "not_found"),
+        (["--tool", "mcp:gh:x:y", "--", "{}"], 1, "not_found"),
         (["--", '{"cmd": "ls"}'], 1, "invalid_argument"),
         (["--tool", "file_read", "--", '{"path": "~/x"}'], 1, "invalid_argument"),
     ],

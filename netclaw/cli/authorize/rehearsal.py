@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
 SESSION = SessionId("cli/authorize")
 _TURN, _CALL = TurnId("rehearsal"), CallId("rehearsal")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""What a grant can name."""
 _ATTEMPT = "auth-rehearsal"
 _NOT_RUN = " The tool was not run."
 _CLOSED = Decision(attempt_id=_ATTEMPT, outcome=Outcome.DENIED, deny=DenyReason.PATH_PROTECTED)
@@ -171,11 +174,19 @@ class Rehearsal:
         )
 
     def _tool(self, name: str) -> Tool:
-        found = self._tools.get(name) or _ServerTool.named(name)
+        named = self._tools.get(name)
+        if named is not None:
+            return named
+        found = _ServerTool.named(name)
         if found is None:
             raise NotFoundError(
                 f"There is no tool {name!r}.",
                 fix=f"Use one of: {', '.join(self._tools)}, or SERVER__TOOL.",
+            )
+        if found.server not in {server.name for server in self._settings.servers}:
+            raise NotFoundError(
+                f"There is no MCP server {found.server!r}.",
+                fix="`netclaw mcp list` names those that are configured.",
             )
         return found
 
@@ -270,7 +281,7 @@ class _ServerTool:
             server, _, tool = name.removeprefix("mcp:").partition(":")
         else:
             server, _, tool = name.partition("__")
-        if not server or not tool:
+        if not (_NAME.fullmatch(server) and _NAME.fullmatch(tool)):
             return None
         return cls(name=f"{server}__{tool}", server=server, server_tool=tool)
 
