@@ -203,35 +203,32 @@ class GrantsFile:
         """The file as it is now, brought to the present version."""
         for _ in range(TRIES):
             reading = look(self._path)
-            if reading.version == form.VERSION or reading.version not in (1, 2):
-                return reading
-            if reading.version == 2 and reading.fault is not None:
+            is_broken = reading.version == 2 and reading.fault is not None
+            if reading.version not in (1, 2) or is_broken:
                 return reading
             try:
-                is_done = self._retire(reading)
+                self._retire(reading)
             except NetclawError as error:
                 return Reading(fault=f"version {reading.version}: {error.sentence}", stamp=())
-            if not is_done:
-                continue
-        return look(self._path)
+        return Reading(fault="it is being changed all the time", stamp=())
 
-    def _retire(self, reading: Reading) -> bool:
-        """Keep a file of an older version aside; False if it changed meanwhile."""
+    def _retire(self, reading: Reading) -> None:
+        """Keep a file of an older version aside, unless it changed meanwhile."""
         if reading.version == 1:
-            return self._set_aside(reading)
+            self._set_aside(reading)
+            return
         _keep_copy(self._path, reading.data)
-        return self._replace(_text_of(reading.grants), reading.stamp)
+        self._replace(_text_of(reading.grants), reading.stamp)
 
-    def _set_aside(self, reading: Reading) -> bool:
+    def _set_aside(self, reading: Reading) -> None:
         target = _free_name(self._path, QUARANTINE)
         if stamp_of(self._path) != reading.stamp:
-            return False
+            return
         try:
             self._path.rename(target)
             _sync_folder(self._path.parent)
         except OSError as error:
             raise _cannot_write(error) from None
-        return True
 
     def _replace(self, text: str, expected: _Stamp | None) -> bool:
         """Put a new file in the place of the one that was read; False if it changed meanwhile."""

@@ -13,6 +13,7 @@ import pytest
 from netclaw.core.authz import grants_file as form
 from netclaw.core.authz.grants import GrantForm, GrantStore
 from netclaw.core.errors import ApprovalStoreError
+from netclaw.store import grants_file
 from netclaw.store.grants_file import NAME, GrantsFile, look
 from tests.store.test_grants_file import AT, MAKE, PUSH
 
@@ -150,6 +151,24 @@ def test_an_older_file_that_cannot_be_kept_aside_is_left_as_it_is(
             patch.setattr(Path, "rename", fails)
             assert file.read().fault
         assert path.read_text() == text
+
+
+@pytest.mark.requirement("approvals.file-versions")
+def test_an_older_file_that_never_rests_grants_nothing(
+    file: GrantsFile, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text(VERSION_2)
+    write = grants_file._write_private
+
+    def interrupted(target: Path, data: bytes) -> None:
+        write(target, data)
+        path.write_bytes(path.read_bytes() + b"\n")
+
+    monkeypatch.setattr(grants_file, "_write_private", interrupted)
+    assert "all the time" in (file.read().fault or "")
+    assert json.loads(path.read_text())["version"] == 2
+    monkeypatch.undo()
+    assert file.read().fault is None
 
 
 def test_looking_changes_nothing(file: GrantsFile, path: Path) -> None:
