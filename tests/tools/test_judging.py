@@ -234,3 +234,33 @@ async def test_a_home_behind_a_link_is_judged_where_it_really_is(rig: Rig, shell
     call = await approved(linked, command="make all")
     await call.run()
     assert shell.ran[0].cwd == str(rig.workspace)
+
+
+@pytest.mark.requirement("judging.grants-recorded")
+@pytest.mark.parametrize(
+    ("option", "note"),
+    [
+        ("approve_always", "[approval: always in this folder]"),
+        ("approve_repository", "[approval: always in this repo]"),
+    ],
+)
+async def test_a_grant_for_a_place_covers_what_stays_in_it(
+    asking: Rig, option: str, note: str
+) -> None:
+    project = asking.folder / "project"
+    for folder in (project / ".git", project / "below"):
+        folder.mkdir(parents=True)
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    asking.project = str(project)
+    call = await approved(asking, option, command="make all")
+    assert (await call.run()).text.endswith(note)
+    (grant,) = asking.consents.grants
+    common = str(project / ".git")
+    is_folder = option == "approve_always"
+    assert (grant.directory, grant.repository) == (
+        (str(project), None) if is_folder else (None, common)
+    )
+    below = Call(asking, command="make all", working_directory="below")
+    assert (await below.propose()).outcome is Outcome.ALLOWED
+    away = Call(asking, command="make all", working_directory=str(asking.workspace))
+    assert (await away.propose()).outcome is Outcome.REQUIRES_CONSENT
