@@ -73,6 +73,7 @@ def test_what_waits_is_listed_for_programs_and_people(cli: Cli, daemon: Scripted
     }
     assert (second["childRunId"], second["speakers"]) == ("run-1", ["bob"])
     shown = cli.ok("approvals").out
+    assert shown.count("not allowed yet: git push\n") == 2
     for text in ("call-a", "git push", "/home/pia/project", "A Once", "D Deny", "bob", "by pia"):
         assert text in shown
     asks(daemon)

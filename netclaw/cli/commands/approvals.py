@@ -11,7 +11,7 @@ from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import consent_options, pending_calls, session_ids
 from netclaw.cli.rows import when
-from netclaw.cli.words import ago, counted, first_lines
+from netclaw.cli.words import ago, counted, first_lines, shorten
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
 from netclaw.core.session import sentences
 
@@ -123,6 +123,9 @@ def _show(app: App, row: PendingApproval) -> None:
         app.say(f"  {line}")
     if row.cwd:
         app.say(app.style(f"  in {printable(row.cwd)}", "dim"))
+    if list(row.candidates) not in ([], [row.display]):
+        missing = shorten("; ".join(row.candidates), SHOWN_WIDTH)
+        app.say(app.style(f"  not allowed yet: {printable(missing)}", "dim"))
     if row.speakers:
         app.say(app.style(f"  also shown: words of {printable(', '.join(row.speakers))}", "dim"))
     options = [
