@@ -21,6 +21,7 @@ KIND_BY_FOLDER = {
     "sandbox": "sandbox",
     "model": "model",
     "adapters": "adapters",
+    "mcp": "mcp",
 }
 """Folders under tests/ that are not unit tests; `scripts/test` runs each kind as its own stage."""
 

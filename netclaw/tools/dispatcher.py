@@ -45,6 +45,10 @@ INLINE_WORK_CHARS = 20_000
 """A longer text is redacted and stored in a thread: the session's loop must not wait (86)."""
 
 
+JUDGING_RECALL_S = 25.0
+"""How long a call that was recorded in an earlier process waits for its tool's server."""
+
+
 class Dispatcher:
     """The `ToolRunner` of a session process."""
 
@@ -84,7 +88,7 @@ class Dispatcher:
     async def _judge(
         self, call: ToolCall, context: ToolContext, given: GivenConsent | None
     ) -> CallRuling:
-        await self._registry.recall(context.loaded)
+        await self._recall(call, context)
         question = self._question(call, context)
         found = await self._authorizer.evaluate(question)
         at = (context.turn_id, context.round_index)
@@ -153,7 +157,7 @@ class Dispatcher:
         if judgement is None:
             presenting.note_failed(call, "it was to start and nobody had judged it")
             raise ToolFault.denied(presenting.NOT_JUDGED)
-        await self._registry.recall(context.loaded)
+        await self._recall(call, context)
         question = self._question(call, context)
         clearance = await self._authorizer.clear(judgement.request, question, judgement.keys)
         scope = Scope(call_id=call.call_id, context=context, clearance=clearance)
@@ -162,6 +166,11 @@ class Dispatcher:
             return outcome
         notes = (outcome.note, judgement.note)
         return replace(outcome, note="\n".join(filter(None, notes)))
+
+    async def _recall(self, call: ToolCall, context: ToolContext) -> None:
+        """Know the tool of a call that an earlier process was shown, if its server answers."""
+        if call.name in context.loaded:
+            await self._registry.recall((call.name,), patience_s=JUDGING_RECALL_S)
 
     def _question(self, call: ToolCall, context: ToolContext) -> Question:
         """What is to be judged. Raises `ToolFault` for a call that names nothing that is shown."""

@@ -71,13 +71,13 @@ class Registry:
         shown = [tool for tool in found if self._is_open(tool, authority, settings)]
         return tuple(map(self._definition, (*core, *shown)))
 
-    async def recall(self, loaded: Sequence[str]) -> None:
+    async def recall(self, loaded: Sequence[str], *, patience_s: float = RECALL_S) -> None:
         """Learn of loaded tools that this process does not know yet; waits a bounded time."""
         if self._servers is not None and self._servers.names:
             known = self._late
             if any(name not in known for name in loaded):
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(RECALL_S):
+                    async with asyncio.timeout(patience_s):
                         await self.refresh()
 
     async def refresh(self) -> None:

@@ -15,9 +15,11 @@ from netclaw.core.redaction_shapes import REDACTED
 from netclaw.core.tool_servers import ToolServerSettings
 from netclaw.mcp.link import ToolServerLink
 from netclaw.ports.tool_servers import Catalogue, ReplyKind, ServerState
+from netclaw.session_proc.process_setup import private_bytes
 from tests.mcp.conftest import Fake, Links, ask, is_alive, until_gone
 
 pytestmark = pytest.mark.timeout(60)
+MIB = 1024 * 1024
 
 
 def command_line(pid: int) -> str:
@@ -84,7 +86,10 @@ async def test_fifty_megabytes_are_refused_and_a_large_result_is_cut_where_it_is
     fake: Fake, links: Links
 ) -> None:
     link = links.make(fake.stdio())
+    await ask(link, "pid")
+    before = private_bytes()
     refused = await ask(link, "flood", mib=50)
+    assert private_bytes() - before < 10 * MIB
     assert (refused.kind, refused.text) == (
         ReplyKind.TRANSPORT,
         "Its answer is larger than 16 MiB.",
@@ -227,3 +232,16 @@ async def test_nothing_is_started_before_it_is_needed(fake: Fake, links: Links) 
     assert link.pid == 0
     assert link.known.tools == ()
     assert await links.make().catalogue() == Catalogue()
+
+
+@pytest.mark.requirement("mcp.lazy")
+async def test_the_sessions_side_loads_nothing_of_the_library() -> None:
+    program = (
+        "import sys, netclaw.mcp.link, netclaw.tools.server_tools;"
+        "print({'mcp', 'mcp_types', 'httpx2', 'anyio', 'pydantic'} & set(sys.modules))"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-c", program, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    assert said.strip() == b"set()"
