@@ -22,6 +22,7 @@ from netclaw.core.session import events as ev
 from netclaw.core.session.consent_events import ConsentRequest, ConsentRequested
 from netclaw.core.tool_call import ToolCall
 from netclaw.ports.journal import Commit
+from netclaw.supervisor import approvals_api
 from netclaw.supervisor.callers import Caller
 from netclaw.supervisor.slot import Slot
 from netclaw.testing.people import ALICE, OPERATOR
@@ -206,6 +207,36 @@ async def test_a_channel_sees_and_answers_only_what_its_sessions_ask(world: InPr
     assert isinstance(
         await refused(world.gateway.AnswerApproval(answer, metadata=theirs)), NotFoundError
     )
+
+
+@pytest.mark.requirement("approvals.pending")
+@pytest.mark.parametrize("bound", ["limit", "bytes"])
+async def test_a_long_list_comes_in_pages(
+    world: InProcess, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    world.spawner.default = park_and_stay
+    for name in ("a", "b", "c"):
+        await world.send(name, "do it")
+        await world.until(is_asked(world, name))
+    limit = 1 if bound == "limit" else 0
+    if bound == "bytes":
+        monkeypatch.setattr(approvals_api, "LIST_BYTES", 10)
+    seen: list[str] = []
+    after = 0
+    for is_last in (False, False, True):
+        request = gateway_pb2.ListApprovalsRequest(limit=limit, after=after)
+        page = await world.gateway.ListApprovals(request, metadata=world.metadata)
+        (row,) = page.approvals
+        seen.append(row.session_id)
+        after = row.position
+        assert page.more is not is_last
+    assert seen == ["a", "b", "c"]
+    only = gateway_pb2.ListApprovalsRequest(session_id="b")
+    listed = await world.gateway.ListApprovals(only, metadata=world.metadata)
+    assert [row.session_id for row in listed.approvals] == ["b"]
+    unknown = gateway_pb2.ListApprovalsRequest(session_id="nobody")
+    call = world.gateway.ListApprovals(unknown, metadata=world.metadata)
+    assert isinstance(await refused(call), NotFoundError)
 
 
 @pytest.mark.requirement("approvals.who")
