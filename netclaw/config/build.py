@@ -24,7 +24,7 @@ from netclaw.config.schema.models import (
 from netclaw.config.schema.root import Config
 from netclaw.config.tool_servers import server_advice, server_credentials, servers_of
 from netclaw.config.tree import dotted
-from netclaw.core.authority import Audience
+from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.settings import (
     DaemonSettings,
@@ -99,6 +99,8 @@ def build(
             drain_s=config.daemon.drain_seconds,
             shutdown_s=config.daemon.shutdown_seconds,
             cli_kill_s=max(CLI_KILL_S, config.daemon.shutdown_seconds + CLI_KILL_MARGIN_S),
+            posture=config.security.deployment_posture,
+            channel_audiences=_channel_audiences(config),
         ),
         supervision=SupervisionSettings(
             backoff_s=config.supervision.backoff_seconds,
@@ -265,6 +267,19 @@ def _tools(home: Home, config: Config) -> ToolSettings:
         deny_rules=operator.rules,
         deny_rules_fault=operator.fault,
     )
+
+
+def _channel_audiences(config: Config) -> dict[str, dict[str, Audience]]:
+    channels = {
+        SourceKind.SLACK: config.slack,
+        SourceKind.DISCORD: config.discord,
+        SourceKind.MATTERMOST: config.mattermost,
+    }
+    return {
+        kind.value: dict(channel.channel_audiences)
+        for kind, channel in channels.items()
+        if channel.channel_audiences
+    }
 
 
 def _limits(config: Config) -> LivenessSettings:

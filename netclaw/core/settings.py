@@ -7,6 +7,7 @@ bytes unless the name says otherwise. Key names beside the fields are those of `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -228,6 +229,10 @@ class DaemonSettings:
     pending_inputs_max: int = 200
     pending_bytes_max: int = 8 * 1024 * 1024
     text_max_bytes: int = 1024 * 1024
+    posture: Audience = Audience.PERSONAL
+    """Security.DeploymentPosture: no session of a channel is wider."""
+    channel_audiences: Mapping[str, Mapping[str, Audience]] = field(default_factory=dict)
+    """`<channel>.ChannelAudiences`: by source kind, then by the id of a place there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,7 +185,9 @@ class Admissions:
                 session_id=session_id,
                 kind=SessionKind.MAIN,
                 channel=channel,
-                audience=audience_for_new_session(caller, sender),
+                audience=audience_for_new_session(
+                    caller, sender, self._services.settings.current.daemon
+                ),
                 storage_root=self._services.envelopes.new_root(session_id),
                 at=self._services.now_ms(),
             )

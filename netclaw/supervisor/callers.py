@@ -29,6 +29,7 @@ from netclaw.core.errors import (
     UnauthenticatedError,
 )
 from netclaw.core.ids import SessionId
+from netclaw.core.settings import DaemonSettings
 from netclaw.supervisor.ids import new_token
 from netclaw.wire.v1.common_pb2 import Sender
 
@@ -159,19 +160,32 @@ def check_short_text(text: str, what: str) -> str:
     return text
 
 
-def audience_for_new_session(caller: Caller, sender: Sender) -> Audience:
+def audience_for_new_session(caller: Caller, sender: Sender, daemon: DaemonSettings) -> Audience:
     """The audience a session is created with: nothing defaults upward (decision 39).
 
-    The operator's own terminal is Personal; a channel is Team for listed people and Public for
-    everybody else, unless the sender names one that the token allows.
+    The operator's own terminal is Personal; a channel is what is configured for the place in it,
+    else Team for listed people and Public for everybody else, unless the sender names one that
+    the token allows. No channel is wider than the posture.
     """
+    is_own = parse_source(sender.source_kind) is SourceKind.CLI
     if sender.audience:
-        return narrower(caller.max_audience, parse_audience(sender.audience))
-    if parse_source(sender.source_kind) is SourceKind.CLI:
-        return caller.max_audience
-    if _principal(caller, sender) in (Principal.OPERATOR, Principal.TRUSTED):
-        return narrower(caller.max_audience, Audience.TEAM)
-    return Audience.PUBLIC
+        wanted = parse_audience(sender.audience)
+    elif is_own:
+        wanted = caller.max_audience
+    else:
+        wanted = _audience_of_place(caller, sender, daemon)
+    most = caller.max_audience if is_own else narrower(caller.max_audience, daemon.posture)
+    return narrower(most, wanted)
+
+
+def _audience_of_place(caller: Caller, sender: Sender, daemon: DaemonSettings) -> Audience:
+    """The audience of a channel's place by its id, the last part of the boundary."""
+    places = daemon.channel_audiences.get(sender.source_kind, {})
+    configured = places.get(sender.boundary.rpartition("/")[2])
+    if configured is not None:
+        return configured
+    is_known = _principal(caller, sender) in (Principal.OPERATOR, Principal.TRUSTED)
+    return Audience.TEAM if is_known else Audience.PUBLIC
 
 
 def authority_for(

@@ -283,3 +283,18 @@ def test_a_changed_rule_takes_effect_like_the_configuration(temp: TempHome) -> N
     assert effect_of(after, temp.load()) is Effect.NOTHING
     temp.home.deny_overrides.write_text("[")
     assert effect_of(after, temp.load()) is Effect.RESTART
+
+
+@pytest.mark.requirement("profiles.audience")
+def test_posture_and_the_audiences_of_places_arrive(temp: TempHome) -> None:
+    security = {"DeploymentPosture": "team"}
+    slack = {"ChannelAudiences": {"C1": "public", "dm": "Team"}}
+    sections = f'"Security": {json.dumps(security)}, "Slack": {json.dumps(slack)},'
+    temp.write(ONE_MODEL.replace("{\n", f"{{{sections}\n", 1))
+    daemon = temp.load().daemon
+    assert daemon.posture is Audience.TEAM
+    assert daemon.channel_audiences == {"slack": {"C1": Audience.PUBLIC, "dm": Audience.TEAM}}
+    bad = sections.replace("public", "friends")
+    temp.write(ONE_MODEL.replace("{\n", f"{{{bad}\n", 1))
+    with pytest.raises(InvalidArgumentError, match=r"ChannelAudiences\.C1 must be"):
+        temp.load()

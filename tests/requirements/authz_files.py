@@ -135,4 +135,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Exact known secrets are removed first, then token shapes, and both before a result is "
         "bounded, spilled, shown in a prompt or logged, so that no part of a secret stays.",
     ),
+    Requirement(
+        "profiles.audience",
+        "authorization reference 1 and 2; decision 39",
+        "The operator's terminal is Personal; a place of a channel has its configured audience, "
+        "else Team for listed people and Public for others, and none is wider than the posture.",
+    ),
 )
