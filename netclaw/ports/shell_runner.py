@@ -125,4 +125,7 @@ class ShellRunner(Protocol):
         on_started: Callable[[int, int], Awaitable[None]],
         sink: OutputSink,
     ) -> ShellOutcome:
-        """`on_started(pid, start_ticks)` is awaited before the command may run."""
+        """`on_started(pid, start_ticks)` is awaited when only the permission to run is missing.
+
+        The command runs as soon as it returns, and never if it raises.
+        """

@@ -1,8 +1,9 @@
 """Runs one judged command in its sandbox and leaves nothing of it behind.
 
 The order is fixed (decision 82 and 83): plan the view, start the backend, learn which process is
-the tree's first, tell the supervisor, open the gate, watch, kill the whole tree, read what is
-left of the output. A session that dies in between takes the tree with it at every step.
+the tree's first, look at the finished view, tell the supervisor, open the gate, watch, kill the
+whole tree, read what is left of the output. A session that dies in between takes the tree with it
+at every step.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class SandboxRunner:
         """See `ShellRunner`. Never raises for what the command or the backend does.
 
         What `on_started` or `sink` raise passes through after the tree is gone. A command whose
-        view was outdated before it was made is tried a second time, so that `on_started` may be
-        awaited twice: the first tree is gone by then and ran nothing.
+        view was outdated before it was made is tried a second time. `on_started` is awaited last:
+        when it returns the gate opens.
         """
         began = asyncio.get_running_loop().time()
         try:
@@ -163,10 +164,10 @@ class _Call:
         if self._wants_cgroup:
             self._holding = asyncio.ensure_future(asyncio.to_thread(self._hold, root.pid))
             await asyncio.shield(self._holding)
-        await on_started(root.pid, root.ticks)
         await self._await_gate()
         check_view(root.pid, self._view)
         self._prepare_command(root.pid)
+        await on_started(root.pid, root.ticks)
         self._launched.open_gate()
         self._has_run = True
         watch = Watch(self._launched, self._request.limits, sink)

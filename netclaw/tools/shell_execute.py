@@ -89,8 +89,8 @@ class ShellExecute:
     ) -> ShellOutcome:
         """Runs it with the supervisor knowing of the tree from before its first step.
 
-        Between the last judgement and the command's first step nothing is waited for but its view,
-        which was planned before.
+        Its view is made by then: between the last judgement and its first step nothing is waited
+        for.
         """
         trees, call_id = scope.context.trees, scope.call_id
         is_announced = False

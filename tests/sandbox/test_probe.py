@@ -79,7 +79,7 @@ def test_a_backend_that_runs_without_hiding_anything_is_refused(
     )
     facts = _prove_with(_fake(tmp_path, lie), monkeypatch)
     assert facts.backend is None
-    assert "did not hide what it must" in facts.why
+    assert "while the sandbox was being set up" in facts.why  # its view is no view at all
 
 
 @pytest.mark.requirement("sandbox.proved")

@@ -5,7 +5,7 @@ Every test takes something away after the view was planned and before the backen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from netclaw.ports.shell_runner import (
     ShellEnd,
     ShellRequest,
 )
-from netclaw.sandbox import backends
-from netclaw.sandbox.launch import LaunchPlan
+from netclaw.sandbox import backends, runner
+from netclaw.sandbox import launch as launching
+from netclaw.sandbox.launch import Launched, LaunchPlan
 from tests.sandbox.rig import SECRET, Rig, listening, visible_folder
 from tests.sandbox.test_private_places import plant
 
@@ -178,13 +179,18 @@ async def test_a_hidden_place_that_became_something_else_is_no_excuse(
 
 
 @pytest.mark.requirement("sandbox.vanished")
-async def test_a_view_that_fails_for_another_reason_is_not_tried_again(rig: Rig) -> None:
-    told: list[int] = []
+async def test_a_view_that_fails_for_another_reason_is_not_tried_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+    really = launching.launch
 
-    async def on_started(pid: int, _ticks: int) -> None:
-        told.append(pid)
+    def launch(plan: LaunchPlan, environment: Mapping[str, str]) -> Launched:
+        started.append(len(started))
+        return really(plan, environment)
 
-    ran = await rig.run(replace(rig.request("echo ran"), cwd="/nowhere"), on_started)
+    monkeypatch.setattr(runner, "launch", launch)
+    ran = await rig.run(replace(rig.request("echo ran"), cwd="/nowhere"))
     assert "ran" not in ran.output.splitlines()
     assert ran.outcome.exit_code != 0
-    assert len(told) == 1
+    assert len(started) == 1
