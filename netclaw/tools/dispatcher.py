@@ -96,10 +96,11 @@ class Dispatcher:
         ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
         keys, note = authorizer.NO_KEYS, ""
         if given is not None and given.is_approval:
-            note = authorizer.note_of(given.option)
             is_asked = found.decision.outcome is RulingOutcome.REQUIRES_CONSENT
-            if is_asked and covers(given.request, ruling):
-                keys, note = await authorizer.grant(found, given.option, context)
+            if found.is_allowed:
+                note = await authorizer.extend(found, given, context)
+            elif is_asked and covers(given.request, ruling):
+                keys, note = await authorizer.grant(found, given, context)
                 found = await self._authorizer.evaluate(question, keys)
                 ruling = await presenting.ruling_for(found.request, found.decision, context.redact)
                 if found.decision.outcome is RulingOutcome.REQUIRES_CONSENT:

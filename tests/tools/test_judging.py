@@ -104,6 +104,26 @@ async def test_what_was_not_offered_or_refuses_lets_nothing_run(asking: Rig, opt
 
 
 @pytest.mark.requirement("judging.grants-recorded")
+async def test_a_wider_answer_counts_though_another_let_the_call_run_meanwhile(
+    asking: Rig,
+) -> None:
+    calls = [Call(asking, command="make all") for _ in range(3)]
+    for call in calls:
+        await call.propose()
+    options = ("approve_session", "approve_everywhere", "approve_once")
+    for call, option in zip(calls, options, strict=True):
+        assert (await call.answer(option)).outcome is Outcome.ALLOWED
+    (grant,) = asking.consents.grants
+    assert grant.directory is None
+    notes = [(await call.run()).text.splitlines()[-1] for call in calls]
+    assert notes == [
+        "[approval: this chat only]",
+        "[approval: always anywhere]",
+        "[approval: once]",
+    ]
+
+
+@pytest.mark.requirement("judging.grants-recorded")
 async def test_a_consent_that_cannot_be_saved_counts_once(
     asking: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:

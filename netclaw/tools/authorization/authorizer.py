@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -16,16 +17,18 @@ from typing import TypeVar
 from netclaw.core.authz import consent, launch
 from netclaw.core.authz.decide import decide
 from netclaw.core.authz.decisions import Decision
+from netclaw.core.authz.facts import Candidate
 from netclaw.core.authz.grants import GrantStore, OneTimeKey
 from netclaw.core.authz.options import NOTES, ONCE_ONLY, OptionKey, Recorded, parse_key, recorded
 from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy
 from netclaw.core.authz.sandbox_access import access_of
 from netclaw.core.errors import NetclawError
 from netclaw.core.session.rulings import Outcome
+from netclaw.core.text import storable
 from netclaw.core.tool_call import ToolCall
 from netclaw.ports.consents import KnownConsents, NewConsents
 from netclaw.ports.shell_runner import SandboxFacts
-from netclaw.ports.tool import ToolContext
+from netclaw.ports.tool import GivenConsent, ToolContext
 from netclaw.tools.authorization import presenting
 from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.authorization.policies import policy_for
@@ -138,32 +141,60 @@ def note_of(option: str) -> str:
     return NOTES.get(key, "") if key is not None else ""
 
 
-async def grant(found: Evaluation, option: str, context: ToolContext) -> tuple[Keys, str]:
+async def grant(found: Evaluation, given: GivenConsent, context: ToolContext) -> tuple[Keys, str]:
     """Keep what an approval adds; returns the one-time keys of this call, and its note.
 
     An option that is not offered for the call as it is now, and a grant that cannot be saved,
     still let exactly this call run, once: that much was approved.
     """
-    added = _recorded(found, parse_key(option))
-    if added is not None and added.one_time is None:
-        try:
-            await context.consents.record(NewConsents(chat=added.chat, persistent=added.persistent))
-        except NetclawError as fault:
-            _log.warning("a consent could not be saved, it counts once: %s", fault.sentence)
-        else:
-            return NO_KEYS, note_of(option)
+    if await _is_saved(found, given, found.decision.uncovered, context):
+        return NO_KEYS, note_of(given.option)
     return frozenset({found.request.key}), NOTES[OptionKey.ONCE]
 
 
-def _recorded(found: Evaluation, key: OptionKey | None) -> Recorded | None:
-    """What an option stores; None for one that is not offered now."""
+async def extend(found: Evaluation, given: GivenConsent, context: ToolContext) -> str:
+    """Keep what an approval adds where another answer has let the call run meanwhile.
+
+    Whoever chose "always" means the next calls too. Returns the note of this call.
+    """
+    bare = decide(found.request, found.policy, Consents())
+    asked = tuple(
+        candidate
+        for candidate in bare.uncovered
+        if storable(context.redact(candidate.display)) in given.request.candidates
+    )
+    is_saved = await _is_saved(found, given, asked, context)
+    return note_of(given.option) if is_saved else NOTES[OptionKey.ONCE]
+
+
+async def _is_saved(
+    found: Evaluation,
+    given: GivenConsent,
+    candidates: Sequence[Candidate],
+    context: ToolContext,
+) -> bool:
+    """Whether the answer added something that lasts."""
+    added = _recorded(found, parse_key(given.option), candidates)
+    if added is None:
+        return False
+    try:
+        await context.consents.record(NewConsents(chat=added.chat, persistent=added.persistent))
+    except NetclawError as fault:
+        _log.warning("a consent could not be saved, it counts once: %s", fault.sentence)
+        return False
+    return True
+
+
+def _recorded(
+    found: Evaluation, key: OptionKey | None, candidates: Sequence[Candidate]
+) -> Recorded | None:
+    """What an option stores; None for one that stores nothing, or is not offered now."""
     if key is None or key in ONCE_ONLY:
         return None
-    offer = consent.offer_of(found.request, found.decision.uncovered, found.policy)
     try:
         return recorded(
             key,
-            offer,
+            consent.offer_of(found.request, candidates, found.policy),
             audience=found.request.audience,
             one_time=found.request.key,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
