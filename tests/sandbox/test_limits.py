@@ -33,6 +33,7 @@ def held_rig(request: pytest.FixtureRequest, any_rig: Rig) -> Rig:
     return any_rig
 
 
+@pytest.mark.escape
 @pytest.mark.requirement("sandbox.limits")
 async def test_a_memory_bomb_is_ended_and_named(held_rig: Rig) -> None:
     bounds = ShellLimits(memory_mib=96, total_s=15)

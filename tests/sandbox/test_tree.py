@@ -33,6 +33,7 @@ sleep 30
 """
 
 
+@pytest.mark.escape
 @pytest.mark.requirement("sandbox.tree-kill")
 async def test_daemons_end_with_the_command(any_rig: Rig) -> None:
     ran = await any_rig.bash(DAEMONS + "echo started; exit 3")
@@ -41,6 +42,7 @@ async def test_daemons_end_with_the_command(any_rig: Rig) -> None:
     assert any_rig.left() == []
 
 
+@pytest.mark.escape
 @pytest.mark.timeout(60)
 @pytest.mark.requirement("sandbox.tree-kill")
 async def test_a_fork_storm_is_bounded_and_ended(any_rig: Rig) -> None:
