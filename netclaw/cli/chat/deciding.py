@@ -202,10 +202,11 @@ class Deciding:
         self._typed_at = self._hands.clock()
 
     def reply(self, text: str) -> None:
-        """Enter was pressed while a question has the keyboard."""
+        """Enter was pressed while a question has the keyboard; the line is emptied."""
         question = self._holding
         if question is None:
             return
+        self._composer.text = ""
         self.typed()
         option = question.chosen_by(text)
         if option is not None:
@@ -235,6 +236,7 @@ class Deciding:
         """Esc was pressed; it never leaves the conversation."""
         question = self._holding
         if question is not None and question.refusal is not None:
+            self._composer.text = ""
             self.typed()
             self._choose(question, question.refusal)
 

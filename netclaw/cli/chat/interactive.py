@@ -245,9 +245,8 @@ class Conversation:
             text = event.current_buffer.text
             if text.startswith("/"):  # a command of this program or of the session
                 event.current_buffer.validate_and_handle()
-                return
-            event.current_buffer.reset()
-            self._deciding.reply(text)
+            else:
+                self._deciding.reply(text)
 
         @keys.add("up", filter=is_deciding)
         def before(event: KeyPressEvent) -> None:
@@ -261,7 +260,7 @@ class Conversation:
 
         @keys.add("escape", filter=is_deciding, eager=True)
         def refuse(event: KeyPressEvent) -> None:
-            event.current_buffer.reset()
+            del event
             self._deciding.refuse()
 
         @keys.add("escape", "enter", filter=~is_deciding)
