@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,8 +25,8 @@ PID = "[[tool:files__pid {}]] [[next]] [[results]]"
 STALL = '[[tool:load_tool {"name":"files__stall"}]] [[next]] [[tool:files__stall {}]] [[reply:x]]'
 
 
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
+@contextlib.asynccontextmanager
+async def serving(config: dict[str, Any] | None = None) -> AsyncIterator[World]:
     """A daemon whose sessions have one tool server."""
     with tempfile.TemporaryDirectory(prefix="nc-", dir="/tmp") as folder:
         notes = Path(folder) / "notes"
@@ -33,13 +34,26 @@ async def world() -> AsyncIterator[World]:
             "Command": sys.executable,
             "Arguments": ["-m", "tests.mcp.server_main", "stdio", str(notes)],
         }
-        async with World(config={"McpServers": {"files": server}}) as made:
+        async with World(config={"McpServers": {"files": server}, **(config or {})}) as made:
             secret = {"files": {"EnvironmentVariables": {"PYTHONPATH": str(tree.ROOT)}}}
             secrets = made.home / "config/secrets.json"
             secrets.write_text(json.dumps({"McpServers": secret}))
             secrets.chmod(0o600)
             await made.start()
             yield made
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """One whose calls ask nobody."""
+    async with serving() as made:
+        yield made
+
+
+def notes_of(world: World) -> Path:
+    """Where the server notes its calls."""
+    configured = json.loads((world.home / "config/netclaw.json").read_text())
+    return Path(configured["McpServers"]["files"]["Arguments"][-1])
 
 
 def said(notes: Path) -> str:
@@ -98,8 +112,7 @@ async def test_kill_9_of_a_session_leaves_no_program_and_repeats_no_call(world: 
     peer = world.peer
     await peer.ensure("s")
     await peer.send("s", STALL)
-    configured = json.loads((world.home / "config/netclaw.json").read_text())
-    notes = Path(configured["McpServers"]["files"]["Arguments"][-1])
+    notes = notes_of(world)
     await world.until(lambda: said(notes) == "stall\n")
     left = programs((await peer.rows())["s"].pid)
     assert len(left) == 2
@@ -117,3 +130,24 @@ async def test_kill_9_of_the_daemon_leaves_no_program(world: World) -> None:
     assert len(left) == 2
     await world.kill()
     await world.until(lambda: not any(map(is_alive, left)))
+
+
+@pytest.mark.requirement("mcp.consent")
+@pytest.mark.requirement("mcp.no-replay")
+@pytest.mark.requirement("exposure.journal")
+async def test_a_call_that_waited_for_consent_runs_once_in_another_process() -> None:
+    asking = {"ApprovalPolicy": {"McpServerDefaults": {"files": "Approval"}}}
+    config = {"Tools": {"AudienceProfiles": {"Personal": asking}}}
+    async with serving(config) as world:
+        peer = world.peer
+        await peer.turn("s", '[[tool:load_tool {"name":"files__echo"}]] [[reply:loaded]]')
+        script = '[[tool:files__echo {"text":"once"}]] [[results]]'
+        await peer.send("s", script, is_attended=True)
+        (request,) = await peer.approvals("s")
+        assert "once" in request.display
+        os.kill((await peer.rows())["s"].pid, signal.SIGKILL)
+        await peer.answer(request, "approve_once")
+        await peer.wait_answered("s", 2)
+        assert said(notes_of(world)) == "echo once\n"
+        history = await peer.history("s")
+        assert any(item.text.startswith("results: once") for item in history)
