@@ -21,7 +21,7 @@ _MAY_BE_GONE = COVERS | {Mount.READ_IF_THERE}
 
 
 def check_view(root_pid: int, steps: Iterable[Step]) -> None:
-    """Looks at the view of a tree whose command still waits at its gate; about 0.2 ms.
+    """Looks at the view of a tree whose command still waits at its gate; about 0.3 ms.
 
     Raises `StartError` that names a place which is not as it was planned.
     """
