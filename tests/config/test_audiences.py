@@ -298,3 +298,16 @@ def test_posture_and_the_audiences_of_places_arrive(temp: TempHome) -> None:
     temp.write(ONE_MODEL.replace("{\n", f"{{{bad}\n", 1))
     with pytest.raises(InvalidArgumentError, match=r"ChannelAudiences\.C1 must be"):
         temp.load()
+
+
+@pytest.mark.requirement("profiles.read")
+def test_the_examples_of_the_page_load(temp: TempHome) -> None:
+    page = (Path(__file__).parents[2] / "docs/operator/audiences.md").read_text()
+    settings, rules = (block.split("```")[0] for block in page.split("```jsonc\n")[1:])
+    temp.write(settings)
+    temp.home.deny_overrides.write_text(rules)
+    tools = temp.load().session.tools
+    assert (tools.deny_rules_fault, len(tools.deny_rules)) == ("", 4)
+    team = tools.profile_of(Audience.TEAM)
+    assert not team.allows_server_tool("tickets", "delete")
+    assert [root.canonical for root in team.read.roots] == ["/srv/handbook"]
