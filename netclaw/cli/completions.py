@@ -133,6 +133,19 @@ def secret_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     return _matching(incomplete, is_secret=True)
 
 
+def tool_servers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of configured tool servers."""
+    del ctx, param
+    from netclaw.config.load import load_config
+
+    app = App()
+    try:
+        servers = load_config(app.home, app.environ).session.tools.servers
+    except NetclawError:
+        return []
+    return [server.name for server in servers if server.name.startswith(incomplete)]
+
+
 def stored_secrets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Keys of credentials that are stored."""
     del ctx, param

@@ -18,7 +18,7 @@ from netclaw.ports.tool_servers import Catalogue, ReplyKind, ServerState
 from netclaw.session_proc.process_setup import private_bytes
 from tests.mcp.conftest import Fake, Links, ask, is_alive, until_gone
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 MIB = 1024 * 1024
 
 

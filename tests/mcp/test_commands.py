@@ -10,10 +10,11 @@ import pytest
 
 from netclaw.config.home import Home, find_home
 from tests.cli.runner import Cli
+from tests.cli.test_completion import offered
 from tests.mcp.conftest import Fake
 from tests.repo import tree
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
@@ -77,3 +78,10 @@ def test_doctor_asks_servers_and_tells_of_bad_entries(cli: Cli) -> None:
     assert told[unreachable] == "WARN"
     configuration = [row["message"] for row in checks if row["name"] == "configuration"]
     assert any("'wrong' is disabled" in text for text in configuration)
+
+
+@pytest.mark.requirement("operator.completion")
+def test_names_of_servers_are_offered(home: Home) -> None:
+    assert offered("mcp", "status", "m") == ["mute"]
+    home.config_file.write_text("{")
+    assert offered("mcp", "status", "m") == []

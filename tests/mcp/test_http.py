@@ -12,7 +12,7 @@ from netclaw.mcp.link import ToolServerLink
 from netclaw.ports.tool_servers import ReplyKind, ServerState, ServerStatus
 from tests.mcp.conftest import Fake, Links, ask, make_fake
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 CHECK = "Check configured credentials or headers."
 

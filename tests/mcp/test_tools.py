@@ -21,7 +21,7 @@ from netclaw.tools.server_tools import named
 from tests.mcp.conftest import Fake, Links
 from tests.tools.rig import PROVED, SECRET, SOURCES, NoShell, Rig
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import click
 
 from netclaw.cli.app import App, JsonValue, compact, printable
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.completions import tool_servers
 
 if TYPE_CHECKING:
     from netclaw.ports.tool_servers import Catalogue, ServerStatus, ServerTool
@@ -49,7 +50,7 @@ def list_servers(app: App) -> None:
     )
 
 
-@click.argument("name", required=False)
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=tool_servers)
 @command("status", examples=("netclaw mcp status", "netclaw mcp status files --json"))
 def status(app: App, name: str | None) -> None:
     """Show a tool server with its tools, or all of them.
