@@ -10,6 +10,7 @@ import pytest
 from netclaw.config.home import Home
 from netclaw.config.secret_store import set_secret
 from tests.fakes.model import FakeModel
+from tests.process.peer import Turn
 from tests.process.test_command_line import Result, begin, finish
 from tests.process.world import World
 
@@ -140,3 +141,39 @@ async def test_the_first_configuration_of_a_home_is_noticed_when_it_is_made() ->
         await world.wait_generation(2)
         assert not (await world.peer.status()).degraded_reason
         assert (await world.peer.turn("new", "[[reply:here]]")).text == "here"
+
+
+def results(turn: Turn) -> str:
+    """What the tools of a turn gave."""
+    return "\n".join(output.text for output in turn.outputs if output.type == "tool_result")
+
+
+@pytest.mark.requirement("profiles.deny-rules-broken")
+async def test_deny_rules_count_from_the_next_call_on_and_a_broken_file_turns_commands_off(
+    world: World,
+) -> None:
+    rules = world.home / "config" / "hard-deny-overrides.json"
+    run_it = '[[tool:shell_execute {"command": "echo hello"}]] [[reply:tried]]'
+    generation = (await world.peer.status()).generation
+
+    rules.write_text('[{"verbs": ["echo"], "reason": "Quiet here.", "match": ["echo x"]}]')
+    await world.wait_generation(generation + 1)
+    turn = await world.peer.turn("quiet", run_it)
+    assert "A rule of the operator forbids this command." in results(turn)
+
+    rules.write_text("[{")
+    await world.wait_generation(generation + 2)
+    status = await world.peer.status()
+    assert "Shell commands are off" in status.degraded_reason
+    code, row = await say_status(world)
+    assert code == 2
+    assert str(rules) in " ".join(row["reasons"])
+    assert "deny rules" in (await run(world, "doctor")).out
+    turn = await world.peer.turn("quiet", run_it)
+    assert "hello" not in results(turn)
+
+    rules.unlink()
+    await world.wait_generation(generation + 3)
+    assert (await world.peer.status()).degraded_reason == ""
+    turn = await world.peer.turn("quiet", run_it)
+    assert "hello" in results(turn)

@@ -141,4 +141,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The operator's terminal is Personal; a place of a channel has its configured audience, "
         "else Team for listed people and Public for others, and none is wider than the posture.",
     ),
+    Requirement(
+        "files.hostile-names",
+        "issue 4, bad input",
+        "A hostile file name, text that is no Unicode and arguments of a wrong type have a stable "
+        "category and no effect.",
+    ),
 )
