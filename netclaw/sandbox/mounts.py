@@ -80,8 +80,11 @@ def _mount(mount: str, path: str, bound: dict[str, int], temporary_bytes: int) -
         kernel.attach_mount(kernel.clone_mount("/dev/null"), path)
     else:
         _attach(bound[path], path)
+        # A root may hold device nodes and set-user-id programs: those of an unpacked system.
+        attributes = kernel.ATTR_NO_SUID | kernel.ATTR_NO_DEV
         if mount != "WRITE":
-            kernel.set_mount_attributes(path, kernel.ATTR_READ_ONLY, is_recursive=True)
+            attributes |= kernel.ATTR_READ_ONLY
+        kernel.set_mount_attributes(path, attributes, is_recursive=True)
 
 
 def _cover(path: str, mode: str, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from netclaw.core.settings import SandboxBackendChoice
 from netclaw.ports.shell_runner import ShellEnd, ShellLimits
 from netclaw.sandbox.view import Mount, host_places, plan_view
-from tests.sandbox.rig import PROVED, SECRET, Rig, visible_folder
+from tests.sandbox.rig import PROVED, SECRET, WITH_VIEW, Rig, visible_folder
 
 pytestmark = pytest.mark.escape
 
@@ -277,3 +278,18 @@ def test_the_plan_hides_before_it_binds_and_masks_win(short_tmp: Path) -> None:
     assert by_path[str(rig.home)] is Mount.HIDE
     assert by_path[str(staging)] is Mount.MASK
     assert by_path[str(rig.workspace)] is Mount.READ  # it holds a protected place now
+
+
+@pytest.mark.requirement("sandbox.read-only")
+@pytest.mark.parametrize("choice", WITH_VIEW, ids=str)
+async def test_a_device_in_a_root_is_no_device(
+    choice: SandboxBackendChoice, short_tmp: Path
+) -> None:
+    """A project may be an unpacked system. Only root makes nodes; others find none to open."""
+    rig = Rig(facts=PROVED[choice], folder=short_tmp.resolve())
+    with visible_folder() as folder:
+        if os.geteuid() == 0:
+            os.mknod(folder / "node", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+        profile = replace(rig.profile, writable=(*rig.profile.writable, str(folder)))
+        ran = await rig.bash('head -c 3 "$1/node" | wc -c', str(folder), profile=profile)
+    assert ran.output.splitlines()[-1] == "0"
