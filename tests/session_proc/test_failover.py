@@ -14,7 +14,8 @@ from tests.fakes.model import FakeModel, Outcome
 from tests.session_proc.conftest import Start, model_settings
 from tests.session_proc.host import ScriptedHost
 
-SHORT_S = 0.2
+SHORT_S = 0.6
+"""Ends what stays silent for ever; the fallback has to answer within it."""
 PATIENT = TurnTimeouts(prefill_s=30.0, token_gap_s=30.0, no_progress_s=30.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 
 import pytest
 
@@ -12,6 +13,7 @@ from netclaw.core.ids import SessionId
 from netclaw.core.session.events import SessionEvent, ToolResultRecorded, TurnFailed, TurnRecorded
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.state import SessionState
+from netclaw.session_proc import recovery
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.recovery import INLINE_ROWS, rebuild, recover_state
 from netclaw.wire.journal_codec import STATE_CODEC, encode_state
@@ -150,18 +152,23 @@ async def test_a_snapshot_and_its_tail_are_the_whole_journal() -> None:
 
 
 @pytest.mark.requirement("session_proc.replay")
-async def test_a_long_tail_is_read_without_holding_the_loop() -> None:
+async def test_a_long_tail_is_read_without_holding_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has_turned = threading.Event()
+
+    def rebuild_once_the_loop_turned(welcome: Welcome) -> SessionState:
+        assert has_turned.wait(10)
+        return rebuild(welcome)
+
+    monkeypatch.setattr(recovery, "rebuild", rebuild_once_the_loop_turned)
     journal = MemoryJournal()
     for number in range(INLINE_ROWS + 100):
         journal.admit(f"message {number}")
     welcome = welcome_of(journal, snapshot_at=0)
-    ticks = 0
     reading = asyncio.create_task(recover_state(welcome))
-    while not reading.done():
-        await asyncio.sleep(0.001)
-        ticks += 1
+    asyncio.get_running_loop().call_soon(has_turned.set)
     assert len((await reading).buffered) == INLINE_ROWS + 100
-    assert ticks > 2
 
 
 def test_a_gap_in_the_tail_is_a_fault() -> None:
