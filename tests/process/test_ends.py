@@ -108,8 +108,12 @@ async def steer(world: World, order: str, name: str) -> None:
 
 
 async def kill_process(world: World, name: str) -> None:
-    """kill -9 of the session's process."""
-    row = await world.peer.wait_row(name, lambda new: bool(new.pid))
+    """kill -9 of the session's process in its turn.
+
+    A model is asked while the start of the turn is still being committed; killed before that, the
+    process would have crashed in no turn.
+    """
+    row = await world.peer.wait_row(name, lambda new: new.phase == "processing")
     os.kill(row.pid, signal.SIGKILL)
     await world.peer.wait_row(name, lambda new: new.pid != row.pid)
 
