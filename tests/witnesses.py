@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -17,17 +18,19 @@ class Witness(Protocol):
         """What it saw, in a few lines."""
 
 
-_witnesses: weakref.WeakSet[Witness] = weakref.WeakSet()
+_witnesses: deque[weakref.ref[Witness]] = deque(maxlen=6)
+"""The newest; those of tests before may not have been collected yet."""
 
 
 def witness(one: Witness) -> None:
     """Ask this one when something hangs while it exists."""
-    _witnesses.add(one)
+    _witnesses.append(weakref.ref(one))
 
 
 def testimony() -> str:
-    """What everybody tells."""
-    return "\n".join(map(_told, list(_witnesses)))
+    """What everybody tells, the newest first."""
+    found = (reference() for reference in reversed(_witnesses))
+    return "\n".join(_told(one) for one in found if one is not None)
 
 
 def tail_of(path: Path) -> str:
