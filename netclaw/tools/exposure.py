@@ -79,8 +79,8 @@ class LoadTool:
 
     name = LOAD
     description = (
-        "Shows you a tool that search_tools found, from your next message on, for"
-        f" {LEASE_TURNS} turns after you used it last; at most {MAX_LEASES} at a time."
+        "Shows you a tool that search_tools found, from your next message on and for"
+        f" {LEASE_TURNS} turns from the one of its last use; at most {MAX_LEASES} at a time."
     )
     audiences = EVERYONE
     fields: tuple[Field, ...] = (

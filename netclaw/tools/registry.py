@@ -7,6 +7,7 @@ of their loading. So a load changes nothing before it, and a model's cache keeps
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
@@ -20,6 +21,8 @@ from netclaw.tools.exposure import LOAD, SEARCH
 from netclaw.tools.schema import schema_text
 from netclaw.tools.server_tools import McpTool, ServerTools
 from netclaw.tools.tool import Tool
+
+_log = logging.getLogger(__name__)
 
 _EXPOSURE = frozenset({SEARCH, LOAD})
 
@@ -86,7 +89,7 @@ class Registry:
             return
         if self._refreshing is None or self._refreshing.done():
             # A task of its own: servers that are being connected are not given up with a caller.
-            self._refreshing = asyncio.create_task(self._servers.refresh(), name="tool servers")
+            self._refreshing = asyncio.create_task(_ask(self._servers), name="tool servers")
         await asyncio.shield(self._refreshing)
 
     def deferred(self, context: ToolContext) -> tuple[ToolDefinition, ...]:
@@ -135,3 +138,11 @@ class Registry:
         made = ToolDefinition(name=tool.name, description=tool.description, parameters=text)
         self._definitions[tool.name] = (tool, made)
         return made
+
+
+async def _ask(servers: ServerTools) -> None:
+    """Learn what the servers have. Perhaps nobody waits for it any more, so nothing is raised."""
+    try:
+        await servers.refresh()
+    except Exception as fault:  # noqa: BLE001 - without a catalogue there are no tools, that is all
+        _log.warning("the tool servers could not be asked (%s)", type(fault).__name__)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,10 +12,13 @@ import pytest
 from netclaw.core.authority import Audience
 from netclaw.core.authz.profiles import ConsentModes
 from netclaw.core.tool_call import OutcomeCategory, ToolDefinition, ToolResult
+from netclaw.ports.tool import ToolTrees
+from netclaw.ports.tool_servers import Catalogue, ServerCallRequest, ServerReply
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.exposure import LoadTool, SearchTools, matching
 from netclaw.tools.registry import Registry
 from netclaw.tools.schema import Arguments, Field
+from netclaw.tools.server_tools import ServerTools
 from netclaw.tools.tool import EVERYONE, OPERATOR_ONLY, Outcome, Scope
 from tests.tools.rig import PROVED, SOURCES, Rig
 
@@ -134,3 +139,47 @@ def test_names_outweigh_descriptions_and_order_is_kept() -> None:
     found = [tool.name for tool in matching("mail letter", tools)]
     assert found == ["mail__send", "mail__read", "news__read"]
     assert replace(tools[0], name="x") not in matching("", tools)
+
+
+class Unhelpful:
+    """Servers that are configured and of which nothing comes: they hang, or break."""
+
+    names = ("mail",)
+    known = Catalogue()
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self._fault = fault
+
+    def announce_to(self, trees: ToolTrees) -> None:
+        """Nothing is started."""
+
+    async def catalogue(self) -> Catalogue:
+        """Breaks, or never comes back."""
+        if self._fault is not None:
+            raise self._fault
+        await asyncio.Event().wait()
+        return self.known
+
+    async def call(self, request: ServerCallRequest, *, on_item: Callable[[], None]) -> ServerReply:
+        """Nothing is known that could be called."""
+        raise AssertionError(request, on_item)
+
+    async def close(self) -> None:
+        """Nothing was started."""
+
+
+@pytest.mark.requirement("mcp.slow")
+@pytest.mark.parametrize("fault", [None, RuntimeError("broken")])
+async def test_a_request_goes_on_without_servers_that_do_not_answer(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, fault: Exception | None
+) -> None:
+    monkeypatch.setattr("netclaw.tools.dispatcher.JUDGING_RECALL_S", 0.05)
+    servers = ServerTools(Unhelpful(fault))
+    registry = Registry([Reminders(CORE)], PROVED, servers=servers)
+    registry.add(SearchTools(registry), LoadTool(registry))
+    rig.runner = Dispatcher(registry, PROVED, SOURCES)
+    rig.loaded = ("mail__send",)
+    await registry.recall(rig.loaded, patience_s=0.05)
+    assert rig.names() == [CORE, "search_tools", "load_tool"]
+    assert (await rig.call("mail__send")).text.startswith("There is no such tool.")
+    assert (await rig.call(CORE)).text == f"{CORE} ran"
