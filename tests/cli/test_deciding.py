@@ -207,6 +207,46 @@ def test_nobody_answers_twice(seat: Seat) -> None:
     assert not seat.deciding.is_asking
 
 
+@pytest.mark.requirement("consent_cli.in-turn")
+@pytest.mark.parametrize(
+    "error", [None, NotFoundError("It is not open."), DeliveryUnconfirmedError("lost")]
+)
+def test_an_answer_that_counts_is_told_before_the_next_question(
+    seat: Seat, error: NetclawError | None
+) -> None:
+    """The session may say so before the daemon acknowledges it, or instead of that."""
+    seat.deciding.take([question("c1"), question("c2")])
+    seat.go_on()
+    seat.failing = error
+    seat.deciding.reply("a")
+    seat.deciding.feed(update("c1", by="anna"))
+    assert not any("2 of 2" in line for line in seat.shown)
+    seat.go_on()
+    told = seat.shown.index("[consent] Once: git push")
+    assert seat.shown[told + 1] == "[consent 2 of 2] shell_execute asks for a decision:"
+    assert seat.held == "c2"
+
+
+@pytest.mark.requirement("consent_cli.in-turn")
+def test_a_call_that_is_asked_for_anew_is_asked_about_anew(seat: Seat) -> None:
+    seat.deciding.take([question("c1", seq=5)])
+    seat.go_on()
+    seat.deciding.reply("a")
+    seat.deciding.take([question("c1", seq=9, display="git push --force")])
+    assert seat.deciding.is_asking
+    seat.go_on()
+    assert seat.held == "c1"
+    seat.write("a")
+    seat.deciding.take([question("c1", seq=11, display="git push --all")])
+    assert (seat.held, seat.line.text) == ("", ""), "the keys were meant for another question"
+    seat.go_on()
+    seat.deciding.reply("e")
+    seat.go_on()
+    assert seat.answers == [("c1", "approve_once"), ("c1", "deny")]
+    assert seat.last() == "[consent] Deny: git push --all"
+    assert not seat.deciding.is_asking
+
+
 @pytest.mark.requirement("consent_cli.over")
 def test_questions_that_are_over_close_with_a_line(seat: Seat) -> None:
     seat.deciding.take([question("c1", turn_id="t1"), question("c2"), question("c3")])

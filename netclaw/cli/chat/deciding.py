@@ -83,6 +83,8 @@ class Deciding:
         self._asked: Question | None = None
         """The question that stands on the screen."""
         self._holding: Question | None = None
+        self._confirmed: set[str] = set()
+        """Calls whose answer from here counts, as the session said before the daemon did."""
         self._put_aside: str | None = None
         """The message that was being written when a question took the keyboard."""
         self._typed_at = -QUIET_S
@@ -111,6 +113,8 @@ class Deciding:
             if is_new and not question.is_for(self._desk.person):
                 self._show(question)
                 self._tell_whose(question)
+        if self._holding is not None and not self._desk.has(self._holding):
+            self._gone(self._holding, "")  # asked for anew, with more to allow
         self._ask_next()
 
     def feed(self, output: Output) -> None:
@@ -133,13 +137,13 @@ class Deciding:
         self._ask_next()
 
     def _on_end(self, output: Output) -> None:
-        is_ours = self._desk.is_sent(output.call_id) and output.outcome != "withdrawn"
-        question = self._desk.close(output.call_id)
-        if question is None:
+        if self._desk.is_sent(output.call_id) and output.outcome != "withdrawn":
+            self._confirmed.add(output.call_id)  # told when the answer itself is acknowledged
             return
-        line = end_line(output.outcome, output.sender, _what(question))
-        self._gone(question, "" if is_ours else line)
-        self._ask_next()
+        question = self._desk.close(output.call_id)
+        if question is not None:
+            self._gone(question, end_line(output.outcome, output.sender, _what(question)))
+            self._ask_next()
 
     def _gone(self, question: Question, line: str) -> None:
         """A question is no more; the keyboard is given back at the next look."""
@@ -257,33 +261,47 @@ class Deciding:
         return None
 
     def _choose(self, question: Question, option: ConsentOption) -> None:
+        self._holding = None
         if self._desk.send(question):
-            self._holding = None
+            self._confirmed.discard(question.call_id)
             self._hands.run(self._deliver(question, option))
         self._ask_next()
 
     async def _deliver(self, question: Question, option: ConsentOption) -> None:
+        told = f"{option.label}: {_what(question)}"
         try:
             notice = await self._hands.answer(question, option.key)
         except (NotFoundError, NotRequesterError) as error:
-            if self._desk.close(question.call_id) is not None:
-                self._screen.tell(f"[consent] {error.sentence}")
+            told = told if self._is_confirmed(question) else error.sentence
+            if self._desk.settle(question):
+                self._screen.tell(f"[consent] {told}")
         except NetclawError as error:
-            is_unsure = isinstance(error, _UNSURE)
+            await self._failed(question, error, told)
+        else:
+            self._desk.settle(question)
+            self._screen.tell(f"[consent] {told}")
+            if notice:
+                self._screen.tell(f"[notice] {notice}")
+        self._ask_next()
+
+    def _is_confirmed(self, question: Question) -> bool:
+        """Whether the session said that this answer counts."""
+        return question.call_id in self._confirmed
+
+    async def _failed(self, question: Question, error: NetclawError, told: str) -> None:
+        """The answer was not acknowledged: ask again, unless the session says that it counts."""
+        is_unsure = isinstance(error, _UNSURE)
+        if not self._is_confirmed(question):
             why = "the answer may not have arrived" if is_unsure else error.sentence
             self._screen.tell(f"[consent] {why}")
             if is_unsure:
                 await self._hands.sleep(NOTICE_S)
-                if not self._hands.is_connected():
-                    return  # what is still open when it is back is asked then
+        if self._is_confirmed(question):
+            if self._desk.settle(question):
+                self._screen.tell(f"[consent] {told}")
+        elif not is_unsure or self._hands.is_connected():
             self._desk.unsend(question)
             self._asked = None
-        else:
-            self._desk.close(question.call_id)
-            self._screen.tell(f"[consent] {option.label}: {_what(question)}")
-            if notice:
-                self._screen.tell(f"[notice] {notice}")
-        self._ask_next()
 
 
 def _what(question: Question) -> str:

@@ -58,8 +58,11 @@ class Desk:
     def put(self, question: Question) -> bool:
         """Take a request in; False if it is known, answered from here or over."""
         call_id = question.call_id
-        if call_id in self._open or question.seq <= self._settled.get(call_id, -1):
+        known = self._open.get(call_id)
+        seen = known.seq if known is not None else self._settled.get(call_id, -1)
+        if question.seq <= seen:
             return False
+        self._settle(call_id)  # asked for anew: what was asked before is over
         if not self._open:
             self._done = 0
         self._open[call_id] = question
@@ -67,18 +70,30 @@ class Desk:
 
     def send(self, question: Question) -> bool:
         """Note that an answer goes out; False if one does already, or the request is over."""
-        if question.call_id in self._sent or question.call_id not in self._open:
+        if question.call_id in self._sent or not self.has(question):
             return False
         self._sent.add(question.call_id)
         return True
 
     def unsend(self, question: Question) -> None:
         """The answer did not count: ask again, if the request is still open."""
-        self._sent.discard(question.call_id)
+        if self.has(question):
+            self._sent.discard(question.call_id)
+
+    def has(self, question: Question) -> bool:
+        """Whether this very question is open."""
+        return self._open.get(question.call_id) is question
 
     def is_sent(self, call_id: str) -> bool:
         """Whether an answer from here is on its way."""
         return call_id in self._sent
+
+    def settle(self, question: Question) -> bool:
+        """This very question is over; False if the call is not asked about by it any more."""
+        is_open = self.has(question)
+        if is_open:
+            self._settle(question.call_id)
+        return is_open
 
     def close(self, call_id: str) -> Question | None:
         """A request is over; the question, if this desk knew it as open."""
