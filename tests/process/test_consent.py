@@ -93,8 +93,7 @@ async def test_an_approved_command_runs_once_and_says_how(asking: World) -> None
     assert list(request.candidates)
     keys = [option.key for option in request.options]
     assert (keys[0], keys[-1]) == ("approve_once", "deny")
-    row = (await asking.peer.rows())[NAME]
-    assert row.phase == "ready"
+    await asking.peer.wait_row(NAME, lambda row: row.phase == "ready")
     assert not (await ran(asking)).exists()
     await asking.peer.answer(request, "approve_once")
     text = await answered(asking, sent)
