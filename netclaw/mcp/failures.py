@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import httpx2
 from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from netclaw.mcp.frames import ServerEntry
 from netclaw.mcp.http import Exchange
@@ -91,9 +92,17 @@ def of_call(
         return ReplyKind.APPLICATION, _refusal(entry, fault, exchange)
     elif exchange.status == httpx2.codes.NOT_FOUND:
         return ReplyKind.TRANSPORT, "It does not know our session any more (HTTP 404)."
-    elif exchange.status == 0:
+    elif exchange.status == 0 or _is_stream_lost(entry, fault):
         return ReplyKind.TRANSPORT, GONE
     return ReplyKind.APPLICATION, _answer(fault, exchange)
+
+
+def _is_stream_lost(entry: ServerEntry, fault: Exception) -> bool:
+    """Over sse every answer comes on one stream, whose end has a code; a server may use the same
+    code for an error of its own, which then costs a new connection and nothing else.
+    """
+    is_closed = isinstance(fault, MCPError) and fault.code == CONNECTION_CLOSED
+    return entry.transport == "sse" and is_closed
 
 
 def _refusal(entry: ServerEntry, fault: Exception, exchange: Exchange) -> str:

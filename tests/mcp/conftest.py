@@ -59,8 +59,9 @@ class Fake:
         )
         while not port_file.exists():
             assert self.processes[-1].poll() is None
-        url = f"http://127.0.0.1:{port_file.read_text()}/mcp"
-        return ToolServerSettings(name=name, transport="http", url=url, headers=headers)
+        transport, path = ("sse", "sse") if kind == "sse" else ("http", "mcp")
+        url = f"http://127.0.0.1:{port_file.read_text()}/{path}"
+        return ToolServerSettings(name=name, transport=transport, url=url, headers=headers)
 
     @property
     def control(self) -> Path:

@@ -164,7 +164,9 @@ def main() -> None:
     port_file, control = rest[:2]
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    app = Controlled(server.streamable_http_app(json_response=kind == "json"), Path(control))
+    inner = server.sse_app() if kind == "sse" else None
+    inner = inner or server.streamable_http_app(json_response=kind == "json")
+    app = Controlled(inner, Path(control))
     config = uvicorn.Config(app, log_level="critical", lifespan="on")
     fresh = Path(f"{port_file}.new")
     fresh.write_text(str(listener.getsockname()[1]))

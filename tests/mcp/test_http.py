@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -60,6 +61,25 @@ async def test_a_server_over_http_gets_its_headers_and_answers(
         "Its answer is larger than 16 MiB.",
     )
     assert (await ask(link, "echo", "web", text="on")).text == "on"
+
+
+@pytest.mark.requirement("mcp.transports")
+@pytest.mark.requirement("mcp.no-replay")
+async def test_a_server_over_the_older_transport_works_and_is_seen_to_go(
+    fake: Fake, links: Links
+) -> None:
+    link = links.make(fake.http(kind="sse"))
+    assert len((await link.catalogue()).tools) == 12
+    assert (await ask(link, "echo", "web", text="one")).text == "one"
+    assert (await ask(link, "fail", "web", text="no")).kind is ReplyKind.TOOL_ERROR
+    stalled = asyncio.create_task(ask(link, "stall", "web"))
+    while "stall" not in fake.notes:
+        await ask(link, "pid", "web")
+    fake.processes[0].kill()
+    fake.processes[0].wait()
+    assert (await stalled).kind is ReplyKind.TRANSPORT
+    assert status_of(link).state is ServerState.UNREACHABLE
+    assert fake.notes == ["echo one", "fail", "stall"]
 
 
 LIMIT = '{"statusCode":429,"message":"Rate limit exceeded, retry in 52 seconds"}'
