@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from netclaw.sandbox.path_facts import HostPaths
 from netclaw.sandbox.shell_parser import ShfmtParser
 from netclaw.tools.authorization.fact_gathering import shell_call
 from tests.authz import world
-from tests.sandbox.rig import PROVED, SECRET, WORKING, Rig
+from tests.sandbox.rig import PROVED, SECRET, WORKING, Rig, visible_folder
 from tests.sandbox.spellings import COMPUTED, ESSENTIAL, NAMED, WALKS, Target
 
 FILES = tuple(
@@ -102,14 +103,17 @@ async def request_of(rig: Rig, command: str) -> AuthorizationRequest:
 
 
 @pytest.fixture
-def filled(escape_rig: Rig) -> Rig:
-    """A home in which every protected file is there and holds the secret."""
-    for name in FILES:
-        path = escape_rig.home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(SECRET)
-    (escape_rig.workspace / "s").mkdir()
-    return escape_rig
+def filled(escape_rig: Rig) -> Iterator[Rig]:
+    """A home in which every protected file holds the secret, where only its own rules hide it."""
+    with visible_folder() as folder:
+        rig = replace(escape_rig, folder=folder.resolve())
+        for name in FILES:
+            path = rig.home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(SECRET)
+        (rig.folder / "outside").unlink()  # anybody may read it
+        (rig.workspace / "s").mkdir()
+        yield rig
 
 
 def target(rig: Rig, name: str) -> Target:

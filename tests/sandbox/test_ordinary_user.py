@@ -32,7 +32,7 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.requirement("escape.users")
 async def test_an_ordinary_user_gets_out_no_more_than_root(short_tmp: Path) -> None:
     """As root this starts them again as another user; anybody else has just run them."""
