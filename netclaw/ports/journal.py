@@ -19,6 +19,7 @@ from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import OutboxRow, SessionKind
 from netclaw.ports.answers import ConsentStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
+from netclaw.ports.job_records import JobStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +243,7 @@ CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
-class JournalStore(ConsentStore, Protocol):
+class JournalStore(ConsentStore, JobStore, Protocol):
     """The one owner of the database; every method may raise a `StorageError`."""
 
     def set_listener(self, listener: CommitListener) -> None:

@@ -26,11 +26,12 @@ from netclaw.core.session.events import (
     ToolBatchStarted,
     ToolResultRecorded,
     TurnFailed,
+    TurnOutcome,
     TurnRecorded,
     TurnStarted,
 )
-from netclaw.core.session.job_events import JobEnded, JobReported
-from netclaw.store import open_consents
+from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
+from netclaw.store import job_table, open_consents
 from netclaw.store.connection import Value
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
@@ -74,6 +75,8 @@ def _turn_started(scope: WriteScope, row: SessionRow, seq: int, event: TurnStart
     del seq
     row.open_turn = event.turn_id
     _run_inputs(scope, row, event.turn_id, event.input_ids)
+    if not event.is_aside:
+        job_table.list_reaped(scope, row, event.turn_id)
 
 
 def _input_joined(scope: WriteScope, row: SessionRow, seq: int, event: InputJoined) -> None:
@@ -94,17 +97,18 @@ def _run_inputs(scope: WriteScope, row: SessionRow, turn: str, inputs: Iterable[
 
 
 def _turn_recorded(scope: WriteScope, row: SessionRow, seq: int, event: TurnRecorded) -> None:
-    del seq
     row.turns += 1
     row.turns_recorded += 1
     row.context_tokens = event.context_tokens or row.context_tokens
     _end_turn(scope, row, event.turn_id, event.input_ids, event.outcome.value)
+    is_completed = event.outcome is TurnOutcome.COMPLETED
+    job_table.end_turn(scope, row, event.turn_id, seq, is_completed=is_completed)
 
 
 def _turn_failed(scope: WriteScope, row: SessionRow, seq: int, event: TurnFailed) -> None:
-    del seq
     row.turns_failed += 1
     _end_turn(scope, row, event.turn_id, event.input_ids, FAILED)
+    job_table.end_turn(scope, row, event.turn_id, seq, is_completed=False)
     _forget_answers(scope, row, event.closed_call_ids)
 
 
@@ -200,16 +204,6 @@ def _child_delivered(
     row.open_runs = max(0, row.open_runs - 1)
 
 
-def _job_ended(scope: WriteScope, row: SessionRow, seq: int, event: JobEnded) -> None:
-    del scope, seq, event
-    row.untold_jobs += 1
-
-
-def _job_reported(scope: WriteScope, row: SessionRow, seq: int, event: JobReported) -> None:
-    del scope, seq, event
-    row.untold_jobs = max(0, row.untold_jobs - 1)
-
-
 def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) -> None:
     gone = set(calls) & set(row.answers)
     if gone:
@@ -222,7 +216,6 @@ def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) ->
 
 def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionReset) -> None:
     """End a life: nothing of it is open any more (decision 90); files and binding stay."""
-    del seq
     row.life = event.life
     row.title = ""
     row.turns = 0
@@ -236,6 +229,7 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
     row.open_runs = row.untold_jobs = 0
     _forget_answers(scope, row, row.answers)
     open_consents.forget_all(scope, row)
+    job_table.end_life(scope, row, seq)
 
 
 # Each entry pairs an event's name with the function that takes that event, so the cast is safe.
@@ -258,8 +252,10 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (ChildEnded, Projection(apply=open_consents.child_ended, is_needed=_has_requests)),
         (ChildAccepted, Projection(apply=_child_accepted)),
         (ChildResultDelivered, Projection(apply=_child_delivered)),
-        (JobEnded, Projection(apply=_job_ended)),
-        (JobReported, Projection(apply=_job_reported)),
+        (JobStarted, Projection(apply=job_table.job_started)),
+        (JobEnded, Projection(apply=job_table.job_ended)),
+        (JobReaped, Projection(apply=job_table.job_reaped)),
+        (JobReported, Projection(apply=job_table.job_reported)),
         (SessionReset, Projection(apply=_session_reset)),
     )
 }

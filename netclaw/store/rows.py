@@ -36,6 +36,15 @@ class OpenConsent:
     """Whether a durable answer waits for the session to take it up."""
 
 
+@dataclass(frozen=True, slots=True)
+class UntoldJob:
+    """A background job until a turn that told of it is over."""
+
+    told_turn: str | None = None
+    """The turn that tells of its end, or shows that it was reaped."""
+    is_reaped: bool = False
+
+
 @dataclass(slots=True)
 class SessionRow:
     """Everything the writer must know of a session to judge a write without a query.
@@ -85,6 +94,8 @@ class SessionRow:
     """Append id to its first and last seq, oldest first."""
     consents: Mapping[str, OpenConsent] = field(default_factory=dict)
     """Consent requests that are not closed, by call."""
+    jobs: Mapping[str, UntoldJob] = field(default_factory=dict)
+    """Background jobs that are live or not told of, by id."""
 
     def copy(self) -> SessionRow:
         """A row to work on."""
@@ -165,6 +176,7 @@ def load_session(db: Database, key: str) -> SessionRow | None:
     if row.appends:
         row.recent_appends = _load_appends(db, row.id)
         row.consents = _load_consents(db, row.id)
+        row.jobs = _load_jobs(db, row.id)
     return row
 
 
@@ -205,6 +217,18 @@ def _load_consents(db: Database, session: int) -> Mapping[str, OpenConsent]:
             cast("str", turn), cast("str | None", run), is_answered=state == "answered"
         )
         for call, turn, run, state in found
+    }
+
+
+def _load_jobs(db: Database, session: int) -> Mapping[str, UntoldJob]:
+    found = db.rows(
+        "SELECT job_id, told_turn, state FROM jobs WHERE session = ? AND told_seq IS NULL"
+        " ORDER BY id",
+        (session,),
+    )
+    return {
+        cast("str", job_id): UntoldJob(cast("str | None", turn), is_reaped=state == "Reaped")
+        for job_id, turn, state in found
     }
 
 

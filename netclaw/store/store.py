@@ -37,6 +37,7 @@ from netclaw.store import health, inputs, journal, outbox, sessions, supervision
 from netclaw.store.connection import Database, ForkGuard, open_writer
 from netclaw.store.consents import ConsentAnswers
 from netclaw.store.deletion import Deletions
+from netclaw.store.job_lists import JobLists
 from netclaw.store.lock import HomeLock
 from netclaw.store.migrations import migrate, refuse_foreign_file
 from netclaw.store.readers import ReaderPool
@@ -63,7 +64,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SqliteJournalStore(ConsentAnswers):
+class SqliteJournalStore(ConsentAnswers, JobLists):
     """One database file; see the port for the contract of each method.
 
     Made by `open` on the event loop that will use it. After an unclean stop a quick check runs in

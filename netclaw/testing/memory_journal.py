@@ -35,12 +35,13 @@ from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_crash import record_crash
 from netclaw.testing.memory_data import MemoryData
+from netclaw.testing.memory_job_lists import MemoryJobLists
 from netclaw.testing.memory_session import MemorySession, draft_of
 
 _SUPERVISOR_CAUSE = "supervisor"
 
 
-class MemoryJournal(MemoryAnswers):
+class MemoryJournal(MemoryAnswers, MemoryJobLists):
     """See the port for the contract of each method."""
 
     def __init__(

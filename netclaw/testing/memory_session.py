@@ -34,6 +34,7 @@ from netclaw.ports.journal import (
     StoredSnapshot,
 )
 from netclaw.testing.memory_consents import MemoryConsents
+from netclaw.testing.memory_jobs import MemoryJobs
 from netclaw.testing.memory_json import number_of, object_of, text_of, texts_of
 
 StateReader = Callable[[SessionId, StoredSnapshot | None, tuple[JournalRow, ...]], SessionState]
@@ -109,6 +110,7 @@ class MemorySession:
     untold_jobs: int = 0
     storage_layout: int = LAYOUT
     consents: MemoryConsents = field(default_factory=MemoryConsents)
+    jobs: MemoryJobs = field(default_factory=MemoryJobs)
 
     def copy(self) -> MemorySession:
         """A session to work on."""
@@ -117,6 +119,7 @@ class MemorySession:
             inputs=dict(self.inputs),
             appends=dict(self.appends),
             consents=self.consents.copy(),
+            jobs=self.jobs.copy(),
         )
 
     @property
@@ -282,6 +285,7 @@ class MemorySession:
             content = json.loads(row.payload)
             self._project(row.type, content)
             self.consents.follow(row, content)
+            self.jobs.follow(self.new, row, content)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidArgumentError(f"The {row.type} event is malformed.") from error
 
