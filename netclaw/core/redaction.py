@@ -54,10 +54,27 @@ class Redactor:
                 spellings |= {value, json.dumps(value)[1:-1], quote(value, safe="")}
         self._spellings = tuple(sorted(spellings, key=lambda item: (-len(item), item)))
 
+        self._broken = tuple(item for item in self._spellings if "\n" in item)
+
     @property
     def longest(self) -> int:
         """Length of the longest spelling of a known value."""
         return len(self._spellings[0]) if self._spellings else 0
+
+    def arriving_at(self, text: str) -> int:
+        """Where a known value of several lines may begin that ends after the text; else its length.
+
+        One that begins in the last line, which has no end yet, is not looked for.
+        """
+        found = len(text)
+        for spelling in self._broken:
+            head = spelling[: spelling.index("\n") + 1]
+            at = text.find(head)
+            while at >= 0:
+                if spelling.startswith(text[at:]):
+                    found = min(found, at)
+                at = text.find(head, at + 1)
+        return found
 
     def redact(self, text: str) -> str:
         """The text without known values and without tokens."""
@@ -115,6 +132,26 @@ class StreamRedactor:
         self._waiting = len(held)
         self._scan_at = max(2 * self._hold, 2 * len(held))
         return self._redactor.redact(text[:cut])
+
+    def settle(self) -> str:
+        """Return the whole lines that are kept back, for a stream that pauses.
+
+        A line without an end stays, and so does a secret of several lines that is still arriving.
+        """
+        text = "".join(self._parts)
+        cut = min(text.rfind("\n") + 1, self._redactor.arriving_at(text))
+        for start, end, _ in self._redactor.spans(text):
+            if start < cut and (end > cut or end == len(text)):
+                cut = start
+        self._parts = [text[cut:]]
+        self._waiting = len(text) - cut
+        self._scan_at = max(2 * self._hold, 2 * self._waiting)
+        return self._redactor.redact(text[:cut])
+
+    def renew(self, redactor: Redactor) -> None:
+        """Look for the secrets of another redactor from now on, in what is kept back too."""
+        self._redactor = redactor
+        self._hold = max(_HOLD, redactor.longest)
 
     def finish(self) -> str:
         """Return the rest; the stream is over."""

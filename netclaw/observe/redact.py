@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakSet
 
 from netclaw.core.redaction import Redactor as CoreRedactor
 from netclaw.core.redaction import StreamRedactor
@@ -24,6 +25,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(secrets)
         self._redactor = CoreRedactor(self._secrets)
+        self._streams: WeakSet[StreamRedactor] = WeakSet()
 
     def replace_secrets(self, secrets: Iterable[str]) -> None:
         """From now on these values are redacted, and until the next change those of before.
@@ -34,6 +36,14 @@ class Redactor:
         if fresh != self._secrets:
             self._redactor = CoreRedactor((*fresh, *self._secrets))
             self._secrets = fresh
+            for stream in self._streams:
+                stream.renew(self._redactor)
+
+    def stream(self) -> StreamRedactor:
+        """For a text that arrives in pieces; it follows every change of the values."""
+        stream = StreamRedactor(self._redactor)
+        self._streams.add(stream)
+        return stream
 
     def __call__(self, text: str) -> str:
         """The text with every secret replaced by a mark."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -83,6 +84,9 @@ class ShellRequest:
     limits: ShellLimits
     umask: int = DEFAULT_UMASK
     """In force for the command, whatever the daemon's own is."""
+    room: asyncio.Event | None = None
+    """Cleared while its output cannot be taken: it then waits at its full pipe. What is left in
+    the pipe at its end is handed over all the same."""
 
 
 class ShellEnd(StrEnum):

@@ -170,7 +170,7 @@ class _Call:
         await on_started(root.pid, root.ticks)
         self._launched.open_gate()
         self._has_run = True
-        watch = Watch(self._launched, self._request.limits, sink)
+        watch = Watch(self._launched, self._request.limits, sink, self._request.room)
         end = await watch.until_end(functools.partial(self._sample, root.pid))
         self.detail = watch.detail
         return end

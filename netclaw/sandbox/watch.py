@@ -38,10 +38,18 @@ def _settle(future: asyncio.Future[None]) -> None:
 class Watch:
     """Waits for the first of: exit, silence, total time, memory, processes."""
 
-    def __init__(self, launched: Launched, bounds: ShellLimits, sink: OutputSink) -> None:
+    def __init__(
+        self,
+        launched: Launched,
+        bounds: ShellLimits,
+        sink: OutputSink,
+        room: asyncio.Event | None = None,
+    ) -> None:
         self._launched = launched
         self._bounds = bounds
         self._sink = sink
+        self._room = room
+        self._pause: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._end: asyncio.Future[ShellEnd] = self._loop.create_future()
         self._heard_at = self._loop.time()
@@ -67,6 +75,8 @@ class Watch:
             return await self._end
         finally:
             sampler.cancel()
+            if self._pause is not None:
+                self._pause.cancel()
             for timer in self._timers:
                 timer.cancel()
             loop.remove_reader(launched.monitor.fd)
@@ -92,6 +102,16 @@ class Watch:
             self._loop.remove_reader(self._launched.output_fd)
             if not self._end.done():
                 self._end.set_exception(fault)
+            return
+        if self._room is not None and not self._room.is_set():
+            self._loop.remove_reader(self._launched.output_fd)
+            self._pause = asyncio.ensure_future(self._go_on(self._room))
+
+    async def _go_on(self, room: asyncio.Event) -> None:
+        """Read on once there is room; a full pipe is no silence of the command."""
+        await room.wait()
+        self._heard_at = self._loop.time()
+        self._loop.add_reader(self._launched.output_fd, self._read)
 
     def _listen_until(self, when: float) -> None:
         self._timers = [timer for timer in self._timers if not timer.cancelled()]

@@ -13,6 +13,7 @@ from netclaw.ports.spawner import Spawner
 from netclaw.supervisor.consents import Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.ids import new_id, now_ms
+from netclaw.supervisor.job_slots import JobSlots
 from netclaw.supervisor.settings import LiveSettings
 from netclaw.supervisor.storage_health import StorageHealth
 from netclaw.supervisor.tasks import Tasks
@@ -36,6 +37,7 @@ class Services:
     health: StorageHealth
     envelopes: Envelopes
     consents: Consents
+    job_slots: JobSlots = field(init=False)
     pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""
@@ -46,3 +48,7 @@ class Services:
     now_ms: Callable[[], int] = now_ms
     redact: Redact = _show_as_is
     """Removes secrets from journal text that is shown again."""
+
+    def __post_init__(self) -> None:
+        """Make what is made of the other parts."""
+        self.job_slots = JobSlots(self.tasks)

@@ -21,6 +21,7 @@ from netclaw.supervisor.live_session import LiveSession
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.start_gate import Urgency
 from netclaw.wire.convert import recorded_of
+from netclaw.wire.jobs import SLOT_KINDS
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.replay import Replay, number_outputs
 from netclaw.wire.v1.common_pb2 import Output, OutputBatch
@@ -292,6 +293,8 @@ class Slot:
         """Answer a question of the process."""
         if self.asker is None:
             raise InvalidArgumentError("A process asks nothing before it was welcomed.")
+        if kind in SLOT_KINDS and self.live is not None:
+            return await self._services.job_slots.answer(self.live, kind, payload)
         return await self._services.consents.answer(self.asker, kind, payload)
 
     def _on_interest(self, interest: int) -> None:
