@@ -223,6 +223,23 @@ def _private(private: PrivatePlaces, gone: tuple[str, ...], bound: list[str]) ->
         yield Step(mount=Mount.MASK_FILE, path=path)
 
 
+def _pins(private: PrivatePlaces, roots: list[Step]) -> Iterator[Step]:
+    """Binds the folders between a writable root and what is hidden in it.
+
+    The place of a mount cannot be renamed, the folder around it can: then what is hidden would be
+    somewhere else for the next command.
+    """
+    bound = [step.path for step in roots]
+    places = [path for path in (*private.every_folder, *private.files) if path not in bound]
+    for root in (step.path for step in roots if step.mount is Mount.WRITE):
+        for place in (path for path in places if is_below(path, root)):
+            folder = os.path.dirname(place)
+            while is_below(folder, root) and folder != root:
+                if folder not in bound and not is_below_any(folder, private.every_folder):
+                    yield Step(mount=Mount.WRITE, path=folder, identity=identity_of(folder))
+                folder = os.path.dirname(folder)
+
+
 def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     """The mounts over a read-only `/`, outermost first.
 
@@ -241,6 +258,7 @@ def plan_view(profile: SandboxProfile, places: HostPlaces) -> tuple[Step, ...]:
     roots = list(_worth_binding(wanted, (*gone, *private.every_folder)))
     bound = [step.path for step in roots]
     steps += roots
+    steps += _pins(private, roots)
     steps += _private(private, gone, bound)
     steps += [
         Step(mount=Mount.MASK_FILE, path=path)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from netclaw.core.credential_places import PLACES
 from netclaw.linux import user_homes
 from netclaw.ports.shell_runner import Confinement, SandboxProfile, ShellEnd
-from netclaw.sandbox import homes
+from netclaw.sandbox import credentials, homes
 from netclaw.sandbox.view import Mount, host_places, plan_view
 from tests.sandbox.rig import SECRET, Ran, Rig, listening, visible_folder
 
@@ -103,6 +104,31 @@ async def test_no_writer_gets_at_credentials_below_its_root(rig: Rig, user: Path
     ran = await rig.bash(script, str(user / ".config"), profile=bound(rig, user / ".config"))
     assert SECRET not in ran.output
     assert (user / ".config/gh/hosts.yml").read_text() == SECRET
+
+
+@pytest.mark.requirement("sandbox.private-places")
+@pytest.mark.parametrize("name", [".cache/tool/token", ".cache/tool/deep/token"])
+async def test_no_writer_moves_a_credential_for_the_next_command(
+    rig: Rig, user: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the folder around it nor the one around that."""
+    monkeypatch.setattr(credentials, "PLACES", (*PLACES, name))
+    secret = plant(user / name)
+    plant(user / ".cache/tool/ordinary", "not a secret")
+    profile = bound(rig, user / ".cache")
+    script = (
+        'cd "$1"; mv tool moved; mv tool/deep moved-too; mkdir x; mv -T x tool; echo y > tool/new'
+    )
+    await rig.bash(script, str(user / ".cache"), profile=profile)
+    ran = await rig.bash(
+        'cat $(find "$1" -type f); echo tried', str(user / ".cache"), profile=profile
+    )
+    assert SECRET not in ran.output
+    assert secret.read_text() == SECRET
+    if rig.facts.backend is not Confinement.LANDLOCK:
+        assert ran.output.endswith("tried\n")
+        assert "not a secret" in ran.output
+        assert (user / ".cache/tool/new").read_text() == "y\n"
 
 
 @pytest.mark.requirement("sandbox.private-places")
