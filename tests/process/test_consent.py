@@ -20,7 +20,7 @@ from tests.process.world import ASKING, World, merge
 pytestmark = pytest.mark.timeout(120)
 
 NAME = "asks"
-HOST_NAME = Path("/etc/hostname").read_text()
+SOURCE = Path("/etc/passwd").read_text()
 MARK = "3077.25"
 
 
@@ -38,7 +38,7 @@ def call(command: str, **more: object) -> str:
 
 
 async def ask(
-    world: World, command: str = "tee -a ran.txt < /etc/hostname", *, then: str = "[[results]]"
+    world: World, command: str = "tee -a ran.txt < /etc/passwd", *, then: str = "[[results]]"
 ) -> tuple[gateway_pb2.SendUserMessageResponse, gateway_pb2.PendingApproval]:
     """An attended turn whose one call waits for consent."""
     await world.peer.ensure(NAME)
@@ -72,7 +72,7 @@ async def ran(world: World) -> Path:
 
 async def runs(world: World) -> int:
     """How often the command of `ask` ran."""
-    name = HOST_NAME
+    name = SOURCE
     text = (await ran(world)).read_text()
     assert text == name * text.count(name)
     return text.count(name)
@@ -88,7 +88,7 @@ async def session_pid(world: World, *, not_pid: int = 0) -> int:
 async def test_an_approved_command_runs_once_and_says_how(asking: World) -> None:
     sent, request = await ask(asking)
     assert request.tool == "shell_execute"
-    assert request.display == "tee -a ran.txt < /etc/hostname"
+    assert request.display == "tee -a ran.txt < /etc/passwd"
     assert request.cwd == str((await ran(asking)).parent)
     assert list(request.candidates)
     keys = [option.key for option in request.options]
@@ -127,7 +127,7 @@ async def test_calls_beside_one_that_waits_run_meanwhile(asking: World) -> None:
 
 @pytest.mark.requirement("judging.unattended")
 async def test_nobody_to_ask_is_a_denial_that_names_the_way_out(asking: World) -> None:
-    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/hostname')} [[results]]")
+    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/passwd')} [[results]]")
     assert "approval_required_unattended" in turn.text
     assert '"Always" grant' in turn.text
     rows = await asking.peer.journal(NAME)
@@ -147,7 +147,7 @@ async def test_a_grant_covers_the_next_call_until_it_is_revoked(asking: World, o
     await asking.peer.answer(request, option)
     assert "[approval: " in await answered(asking, sent)
 
-    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/hostname')} [[results]]")
+    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/passwd')} [[results]]")
     assert "exit status 0" in turn.text
     assert "[approval: " not in turn.text
 
@@ -156,7 +156,7 @@ async def test_a_grant_covers_the_next_call_until_it_is_revoked(asking: World, o
     )
     (grant,) = grants.grants
     await asking.peer.admin.RevokeGrants(revocation(grant), metadata=asking.peer.metadata)
-    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/hostname')} [[results]]")
+    turn = await asking.peer.turn(NAME, f"{call('tee -a ran.txt < /etc/passwd')} [[results]]")
     assert "approval_required_unattended" in turn.text
     assert await runs(asking) == 2
 
