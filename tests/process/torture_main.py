@@ -76,7 +76,7 @@ def _escape(options: argparse.Namespace, seed: int) -> None:
         **os.environ,
         "NETCLAW_TEST_BACKENDS": "all",
         "NETCLAW_FUZZ_COMMANDS": str(options.fuzz),
-        "NETCLAW_RACE_TRIES": "10000",
+        "NETCLAW_RACE_TRIES": "50000",
         SEED_VARIABLE: str(seed),
     }
     own = {**environment, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}

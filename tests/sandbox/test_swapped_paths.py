@@ -33,8 +33,8 @@ from tests.tools.rig import Rig, Trees
 
 pytestmark = pytest.mark.timeout(90)
 
-TRIES = int(os.environ.get("NETCLAW_RACE_TRIES", "2000"))
-"""Judgements while a path is swapped; torture asks for 10,000."""
+TRIES = int(os.environ.get("NETCLAW_RACE_TRIES", "10000"))
+"""Judgements while a path is swapped; torture asks for more."""
 
 
 @dataclass(kw_only=True)
