@@ -27,6 +27,7 @@ from netclaw.core.session.loop_guard_state import (
     GuardState,
     Sighting,
 )
+from netclaw.core.session.own_run import OwnRun, RunEnd
 from netclaw.core.session.state import (
     BufferedInput,
     CallConsent,
@@ -44,6 +45,7 @@ from tests.store.examples import (
     AUTHORITY,
     CALL,
     ENDED,
+    FROZEN,
     INPUT,
     JOB,
     JOB_STARTED,
@@ -150,4 +152,9 @@ STATE = SessionState(
     meter=TokenMeter(characters_per_token=3.5, static_characters=900),
     last_activity_at=9,
     is_passivated=True,
+    run=OwnRun(
+        frozen=FROZEN,
+        files=("/w/a",),
+        end=RunEnd(state=ChildState.PARTIAL, reason="loop_guard", text="As far as I came."),
+    ),
 )

@@ -6,7 +6,6 @@ the context it began with, so that all its model calls agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from netclaw.core.tool_call import FileOperation, OutcomeCategory, ToolReceipt
@@ -36,11 +35,11 @@ def with_activity(recent: tuple[str, ...], receipt: ToolReceipt) -> tuple[str, .
         for item in receipt.file_activity
         if item.operation in _TOUCHES_A_FILE and not item.is_folder
     )
-    return _newest_first(touched, recent)
+    return with_paths(recent, tuple(touched)[::-1])
 
 
-def _newest_first(touched: Iterable[str], recent: tuple[str, ...]) -> tuple[str, ...]:
-    newest = tuple(touched)[::-1]
+def with_paths(recent: tuple[str, ...], newest: tuple[str, ...]) -> tuple[str, ...]:
+    """The recent files after these, newest first, were touched."""
     if not newest:
         return recent
     return tuple(dict.fromkeys((*newest, *recent)))[:RECENT_FILES]

@@ -19,6 +19,7 @@ from netclaw.core.session.events import (
     SessionCreated,
     SessionEvent,
     SessionKind,
+    WorkingDirectorySet,
 )
 
 FIRST_LIFE = 1
@@ -46,7 +47,9 @@ def first_events(accepted: ChildAccepted, frozen: ChildFrozen) -> tuple[SessionE
         authority=own_authority(authority),
         attended=accepted.is_attended,
     )
-    return created, frozen, task
+    folder = frozen.working_directory
+    project = (WorkingDirectorySet(path=folder, actor=frozen.parent),) if folder else ()
+    return created, frozen, *project, task
 
 
 def task_input(accepted: ChildAccepted) -> InputId:

@@ -86,4 +86,13 @@ class CancelChild:
     authority: Authority | None
 
 
-ChildCommand = AcceptChild | BeginChild | ParkChild | CloseChildDispatch | EndChild | CancelChild
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseGate:
+    """To the run's own session: start nothing any more and end what runs. Nothing is recorded,
+    because the parent's record says what became of the run.
+    """
+
+
+ChildCommand = (
+    AcceptChild | BeginChild | ParkChild | CloseChildDispatch | EndChild | CancelChild | CloseGate
+)

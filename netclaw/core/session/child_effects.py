@@ -136,6 +136,13 @@ class AnswerChildCancel:
     answer: CancelAnswer
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportGateClosed:
+    """In the run's own process: nothing starts any more. Report that, and the end once what ran
+    is gone.
+    """
+
+
 ChildEffect = (
     ConfirmSpawn
     | RefuseSpawn
@@ -146,4 +153,5 @@ ChildEffect = (
     | KillChild
     | AcknowledgeChild
     | AnswerChildCancel
+    | ReportGateClosed
 )

@@ -147,6 +147,12 @@ class ChildFrozen:
     project_instructions: str = ""
     operating_rules: str = ""
     wants_findings: bool = False
+    timeout_s: float = 60.0
+    """Without a sign of life for this long its model call is given up."""
+    prefill_s: float = 0.0
+    """How long its model may think before the first word; 0: as in every session."""
+    working_directory: str = ""
+    """The parent's project directory at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from netclaw.core.session.consent_events import (
     Withdrawal,
 )
 from netclaw.core.session.draft import Draft
-from netclaw.core.session.events import AnswerAdmitted
+from netclaw.core.session.events import AnswerAdmitted, SessionKind
 from netclaw.core.session.open_work import is_attended
 from netclaw.core.session.outputs import ConsentEnd, ConsentRequestOutput, ConsentUpdateOutput
 from netclaw.core.session.rulings import CallRuling, Outcome
@@ -80,6 +80,9 @@ def overtaker(state: SessionState, *, asked: Iterable[CallId]) -> BufferedInput 
     among those `asked` by this process (decision 28). Automation and other people wait.
     """
     turn = state.turn
+    if state.kind is SessionKind.CHILD:
+        # Its requests are its parent's to close.
+        return None
     if turn is None or is_automated(turn):
         return preemptor(state)
     known = frozenset(asked)

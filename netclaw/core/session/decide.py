@@ -33,10 +33,11 @@ from netclaw.core.session import (
 from netclaw.core.session import child_commands as child
 from netclaw.core.session import commands as c
 from netclaw.core.session import job_commands as job
+from netclaw.core.session.child_effects import ReportGateClosed
 from netclaw.core.session.commands import SessionCommand, TimerKind
 from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
-from netclaw.core.session.effects import Decision, Log, ReleaseDeltas
+from netclaw.core.session.effects import CancelSidecar, Decision, Log, ReleaseDeltas
 from netclaw.core.session.events import OutputStarted
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.phase import Phase
@@ -237,6 +238,17 @@ def _on_grace(draft: Draft) -> None:
         passivation.commit(draft)
 
 
+def _close_gate(draft: Draft, command: child.CloseGate) -> None:
+    """A cancelled run: no model, no tool, no answer from here on (S3 "check_agent_run")."""
+    del command
+    drain.cancel_all(draft)
+    notes = draft.runtime.compaction
+    if notes is not None:
+        draft.perform(CancelSidecar(token=notes.token))
+    draft.runtime = replace(draft.runtime, is_exiting=True)
+    draft.perform(ReportGateClosed())
+
+
 def _change_interest(draft: Draft, command: c.ChangeInterest) -> None:
     draft.runtime = replace(draft.runtime, interest=command.interest)
 
@@ -274,6 +286,7 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(child.CloseChildDispatch, child_runs.close_dispatch),
         _rule(child.EndChild, child_runs.end),
         _rule(child.CancelChild, child_control.cancel),
+        _rule(child.CloseGate, _close_gate),
         _rule(job.StartJob, jobs.start),
         _rule(job.EndJob, jobs.end),
         _rule(job.CancelJob, jobs.cancel),

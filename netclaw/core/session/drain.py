@@ -18,7 +18,7 @@ from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import Drain, TimerKind
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import CancelModel, CancelTimer, CancelTool, StartTimer
-from netclaw.core.session.events import DrainStopped
+from netclaw.core.session.events import DrainStopped, SessionKind
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import CallState, DrainState, OpenTurn, SessionState
@@ -45,17 +45,27 @@ def may_resume(state: SessionState) -> bool:
     one that did goes on only if nothing else waits and every launched call has a real result.
     """
     open_turn = state.turn
-    if open_turn is None or open_turn.has_text_out:
+    if open_turn is None:
+        return False
+    # Nobody is waiting for a run's words, and nobody's word ends it.
+    is_run = state.kind is SessionKind.CHILD
+    if open_turn.has_text_out and not is_run:
         return False
     if not open_turn.has_launched:
         return True
-    if state.buffered or open_turn.joined_since_round:
+    if not is_run and (state.buffered or open_turn.joined_since_round):
         return False
     return all(has_real_result(item) for item in open_turn.batch if item.is_launched)
 
 
-def is_too_late(open_turn: OpenTurn, now_ms: int) -> bool:
-    """Whether a stopped turn waited too long for its next start to go on by itself."""
+def is_too_late(state: SessionState, now_ms: int) -> bool:
+    """Whether a stopped turn waited too long for its next start to go on by itself.
+
+    A run is resumed after a restart, however long that took (glossary "drain park").
+    """
+    open_turn = state.turn
+    if open_turn is None or state.kind is SessionKind.CHILD:
+        return False
     is_over = 0 < open_turn.resume_until <= now_ms
     return open_turn.is_stopped and open_turn.has_launched and is_over
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from netclaw.core.context import working_context
 from netclaw.core.ids import RunId, TurnId
 from netclaw.core.session.child_events import (
     ChildAccepted,
@@ -20,7 +21,8 @@ from netclaw.core.session.child_events import (
     ChildState,
 )
 from netclaw.core.session.child_state import ChildRun
-from netclaw.core.session.events import Recorded
+from netclaw.core.session.events import Recorded, SessionKind
+from netclaw.core.session.own_run import OwnRun
 from netclaw.core.session.state import SessionState
 
 CLOSED_RUNS_KEPT = 32
@@ -84,9 +86,14 @@ def child_dispatch_closed(
 
 
 def child_ended(state: SessionState, recorded: Recorded, event: ChildEnded) -> SessionState:
-    """It is over, with this receipt; the first terminal receipt stands."""
+    """It is over, with this receipt; the first terminal receipt stands.
+
+    What it is known to have written joins the recent files (S0 Sub-agents).
+    """
+    is_news = any(run.run_id == event.run_id and run.ended is None for run in state.children)
+    recent = working_context.with_paths(state.recent_files, event.files if is_news else ())
     return with_run(
-        state,
+        replace(state, recent_files=recent),
         event.run_id,
         lambda run: (
             run
@@ -116,9 +123,10 @@ def child_result_delivered(
 
 
 def child_frozen(state: SessionState, recorded: Recorded, event: ChildFrozen) -> SessionState:
-    """Nothing yet: a child's own process reads it (sub-agents)."""
-    del recorded, event
-    return state
+    """This session is the run."""
+    del recorded
+    is_run = state.kind is SessionKind.CHILD and state.run is None
+    return replace(state, run=OwnRun(frozen=event)) if is_run else state
 
 
 def child_closed(state: SessionState, recorded: Recorded, event: ChildClosed) -> SessionState:

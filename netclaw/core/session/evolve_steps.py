@@ -8,7 +8,7 @@ from dataclasses import replace
 from netclaw.core.context import working_context
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, InputId, TurnId
-from netclaw.core.session import exposure, loop_guard
+from netclaw.core.session import exposure, loop_guard, own_run
 from netclaw.core.session.compaction import shortened
 from netclaw.core.session.events import (
     AnswerAdmitted,
@@ -218,6 +218,7 @@ def tool_result_recorded(
         turn=replace(turn, batch=batch, guard=guard),
         answers=_answers_left(state, frozenset({event.result.call_id})),
         recent_files=working_context.with_activity(state.recent_files, event.result.receipt),
+        run=own_run.with_files(state.run, event.result.receipt),
         leases=exposure.load(state.leases, event.result.loaded_tool, at=recorded.seq),
         last_activity_at=recorded.at,
     )
@@ -234,6 +235,7 @@ def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) 
         turns=state.turns + 1,
         last_input_tokens=tokens or state.last_input_tokens,
         meter=meter,
+        run=own_run.with_end(state.run, event, crashes=state.crashes),
         last_activity_at=recorded.at,
     )
 
@@ -247,6 +249,7 @@ def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> S
         answers=_answers_left(state, frozenset(event.closed_call_ids)),
         history=without_inputs(state.history, returned),
         turns=state.turns + 1,
+        run=own_run.with_end(state.run, event, crashes=state.crashes),
         last_activity_at=recorded.at,
     )
 

@@ -47,7 +47,7 @@ def recover(draft: Draft) -> None:
         consent_answers.go_on(draft)
     elif not drain.may_resume(draft.state):
         _end(draft, open_turn, sentences.INTERRUPTED_TURN)
-    elif drain.is_too_late(open_turn, draft.now_ms):
+    elif drain.is_too_late(draft.state, draft.now_ms):
         draft.perform(Log(level="warning", text=f"turn {open_turn.turn_id} waited too long"))
         _end(draft, open_turn, sentences.EXPIRED_TURN)
     else:

@@ -22,6 +22,7 @@ from netclaw.core.session.exposure import Lease
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.own_run import OwnRun
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import ToolCall, ToolResult
 
@@ -132,6 +133,13 @@ class SessionState:
     last_activity_at: int = 0
     is_passivated: bool = False
     """Whether the last event is Passivated."""
+    run: OwnRun | None = None
+    """The run that this session is, if it is one."""
+
+    @property
+    def crashes(self) -> int:
+        """How often a process died in the open turn."""
+        return self.turn.crashes if self.turn is not None else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,4 +204,4 @@ class Runtime:
     exit_reason: str = ""
     """Why the process is passivating."""
     is_exiting: bool = False
-    """Passivated is committed: nothing is decided any more."""
+    """Passivated is committed, or a run's gate is closed: nothing is decided any more."""

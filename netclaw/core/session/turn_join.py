@@ -8,7 +8,7 @@ from netclaw.core.authority import Authority, Principal
 from netclaw.core.context import modality
 from netclaw.core.session.asides import command_of
 from netclaw.core.session.draft import Draft
-from netclaw.core.session.events import InputJoined
+from netclaw.core.session.events import InputJoined, SessionKind
 from netclaw.core.session.state import BufferedInput, OpenTurn, SessionState
 from netclaw.core.settings import ModelSettings
 
@@ -50,7 +50,7 @@ def join(draft: Draft, turn: OpenTurn) -> None:
 def preemptor(state: SessionState) -> BufferedInput | None:
     """The first waiting input that ends the open turn after its batch, if that is automated."""
     turn = state.turn
-    if turn is None or not is_automated(turn):
+    if turn is None or state.kind is SessionKind.CHILD or not is_automated(turn):
         return None
     for item in state.buffered:
         if item.admitted.authority.requester.principal in PREEMPTING and not command_of(item):
