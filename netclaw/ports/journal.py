@@ -18,6 +18,7 @@ from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.events import OutboxRow, SessionKind
 from netclaw.ports.answers import ConsentStore
+from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.job_records import JobStore
 
@@ -243,7 +244,7 @@ CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
-class JournalStore(ConsentStore, JobStore, Protocol):
+class JournalStore(ConsentStore, JobStore, ChildStore, Protocol):
     """The one owner of the database; every method may raise a `StorageError`."""
 
     def set_listener(self, listener: CommitListener) -> None:

@@ -29,10 +29,12 @@ _FIND = (
     "SELECT seq, state, option, answerer, boundary, answer_seq FROM consent_requests"
     " WHERE session = ? AND call_id = ?"
 )
+# What a child run asks stands in its parent's journal, and is listed there (decision 69).
 _PENDING = (
     "SELECT c.id, s.id, s.key, s.channel, c.seq FROM consent_requests AS c"
     " JOIN sessions AS s ON s.id = c.session"
-    " WHERE c.state <> 'closed' AND c.state = 'open' AND c.id > ? ORDER BY c.id LIMIT ?"
+    " WHERE c.state <> 'closed' AND c.state = 'open' AND s.kind <> 'child' AND c.id > ?"
+    " ORDER BY c.id LIMIT ?"
 )
 
 

@@ -8,6 +8,7 @@ from typing import cast
 
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import SessionId
+from netclaw.core.session.events import SessionKind
 from netclaw.store.connection import Database
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import WriteScope
@@ -26,6 +27,7 @@ _LARGE_TABLES = (
     ("outbox_inputs", "(input_id, reply)"),
     ("outbox", "id"),
     ("consent_requests", "id"),
+    ("child_runs", "id"),
 )
 """What grows without end, and how one row of a session is named in it."""
 
@@ -71,10 +73,11 @@ def bury(scope: WriteScope, session_id: SessionId) -> str:
     piece by piece, also after a restart, because the key says what they are.
     """
     row = scope.session(session_id)
-    scope.db.run(
-        "INSERT INTO tombstones (key, life, incarnation) VALUES (?, ?, ?)",
-        (row.key, row.life, row.incarnation),
-    )
+    if row.kind != SessionKind.CHILD:  # whose key is never used again
+        scope.db.run(
+            "INSERT INTO tombstones (key, life, incarnation) VALUES (?, ?, ?)",
+            (row.key, row.life, row.incarnation),
+        )
     grave = f"{GRAVE}{row.id}"
     scope.db.run(
         "UPDATE sessions SET key = ?, is_quarantined = 0, pending_inputs = 0, pending_answers = 0,"

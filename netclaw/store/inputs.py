@@ -32,7 +32,7 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
             _check_same(scope.db, row.id, admission.seq, request)
             return admission
     scope.require_space()
-    size = len(request.text.encode("utf-8", "surrogatepass"))
+    size = _size(request)
     check_pending(row.pending_inputs, row.pending_bytes, size, scope.limits)
     event = InputAdmitted(
         input_id=request.input_id,
@@ -44,7 +44,7 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
     )
     draft = encode_event(event)
     (stored,) = publish_events(scope, row, (draft,), at=request.at, cause=request.input_id)
-    _record(scope, row, request, stored.seq, size)
+    enter(scope, row, request, stored.seq)
     return Admission(input_id=request.input_id, seq=stored.seq, is_duplicate=False)
 
 
@@ -76,8 +76,10 @@ def _check_same(db: Database, session: int, seq: int, request: AdmitRequest) -> 
         check_resend(first, request.text, request.media)
 
 
-def _record(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int, size: int) -> None:
+def enter(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int) -> None:
+    """Keep an input, whose InputAdmitted is written, among those that wait for an answer."""
     source_id = request.source_message_id
+    size = _size(request)
     scope.db.run(
         "INSERT INTO inputs (session, seq, input_id, source, source_message_id, text_bytes,"
         " received_at, admitted_at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -103,6 +105,10 @@ def _record(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int,
     row.pending = {**row.pending, request.input_id: PendingInput(seq, size)}
     row.pending_inputs += 1
     row.pending_bytes += size
+
+
+def _size(request: AdmitRequest) -> int:
+    return len(request.text.encode("utf-8", "surrogatepass"))
 
 
 def _duplicate(known: Row) -> Admission:

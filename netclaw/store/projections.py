@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
-from netclaw.core.session.child_events import ChildAccepted, ChildEnded, ChildResultDelivered
+from netclaw.core.session.child_events import (
+    ChildAccepted,
+    ChildCancelAdmitted,
+    ChildEnded,
+    ChildParked,
+    ChildResultDelivered,
+    ChildResumed,
+    ChildStarted,
+)
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -31,7 +39,7 @@ from netclaw.core.session.events import (
     TurnStarted,
 )
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
-from netclaw.store import job_table, open_consents
+from netclaw.store import job_table, open_consents, run_table
 from netclaw.store.connection import Value
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
@@ -57,10 +65,6 @@ def _has_answers(row: SessionRow) -> bool:
 
 def _is_asking(row: SessionRow) -> bool:
     return bool(row.answers or row.consents)
-
-
-def _has_requests(row: SessionRow) -> bool:
-    return bool(row.consents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,7 @@ def _turn_recorded(scope: WriteScope, row: SessionRow, seq: int, event: TurnReco
     row.turns_recorded += 1
     row.context_tokens = event.context_tokens or row.context_tokens
     _end_turn(scope, row, event.turn_id, event.input_ids, event.outcome.value)
+    run_table.end_turn(scope, row, event.turn_id, seq)
     is_completed = event.outcome is TurnOutcome.COMPLETED
     job_table.end_turn(scope, row, event.turn_id, seq, is_completed=is_completed)
 
@@ -108,6 +113,7 @@ def _turn_recorded(scope: WriteScope, row: SessionRow, seq: int, event: TurnReco
 def _turn_failed(scope: WriteScope, row: SessionRow, seq: int, event: TurnFailed) -> None:
     row.turns_failed += 1
     _end_turn(scope, row, event.turn_id, event.input_ids, FAILED)
+    run_table.end_turn(scope, row, event.turn_id, seq)
     job_table.end_turn(scope, row, event.turn_id, seq, is_completed=False)
     _forget_answers(scope, row, event.closed_call_ids)
 
@@ -192,16 +198,9 @@ def _answer_dismissed(scope: WriteScope, row: SessionRow, seq: int, event: Answe
     open_consents.answer_dismissed(scope, row, event)
 
 
-def _child_accepted(scope: WriteScope, row: SessionRow, seq: int, event: ChildAccepted) -> None:
-    del scope, seq, event
-    row.open_runs += 1
-
-
-def _child_delivered(
-    scope: WriteScope, row: SessionRow, seq: int, event: ChildResultDelivered
-) -> None:
-    del scope, seq, event
-    row.open_runs = max(0, row.open_runs - 1)
+def _child_ended(scope: WriteScope, row: SessionRow, seq: int, event: ChildEnded) -> None:
+    open_consents.child_ended(scope, row, seq, event)
+    run_table.run_ended(scope, row, seq, event)
 
 
 def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) -> None:
@@ -226,10 +225,11 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
         [(CLOSED, known.turn, row.id, known.seq) for known in row.pending.values()],
     )
     row.set_pending({})
-    row.open_runs = row.untold_jobs = 0
+    row.untold_jobs = 0
     _forget_answers(scope, row, row.answers)
     open_consents.forget_all(scope, row)
     job_table.end_life(scope, row, seq)
+    run_table.end_life(scope, row, seq)
 
 
 # Each entry pairs an event's name with the function that takes that event, so the cast is safe.
@@ -249,9 +249,13 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (ConsentAnswered, Projection(apply=_consent_answered, is_needed=_is_asking)),
         (ConsentWithdrawn, Projection(apply=_consent_withdrawn, is_needed=_is_asking)),
         (AnswerDismissed, Projection(apply=_answer_dismissed, is_needed=_is_asking)),
-        (ChildEnded, Projection(apply=open_consents.child_ended, is_needed=_has_requests)),
-        (ChildAccepted, Projection(apply=_child_accepted)),
-        (ChildResultDelivered, Projection(apply=_child_delivered)),
+        (ChildAccepted, Projection(apply=run_table.run_accepted)),
+        (ChildStarted, Projection(apply=run_table.run_started)),
+        (ChildParked, Projection(apply=run_table.run_parked)),
+        (ChildResumed, Projection(apply=run_table.run_resumed)),
+        (ChildCancelAdmitted, Projection(apply=run_table.cancel_admitted)),
+        (ChildEnded, Projection(apply=_child_ended)),
+        (ChildResultDelivered, Projection(apply=run_table.run_delivered)),
         (JobStarted, Projection(apply=job_table.job_started)),
         (JobEnded, Projection(apply=job_table.job_ended)),
         (JobReaped, Projection(apply=job_table.job_reaped)),

@@ -96,6 +96,8 @@ class SessionRow:
     """Consent requests that are not closed, by call."""
     jobs: Mapping[str, UntoldJob] = field(default_factory=dict)
     """Background jobs that are live or not told of, by id."""
+    runs: Mapping[str, str | None] = field(default_factory=dict)
+    """Child runs that are not told of, with the turn that is about to."""
 
     def copy(self) -> SessionRow:
         """A row to work on."""
@@ -177,6 +179,7 @@ def load_session(db: Database, key: str) -> SessionRow | None:
         row.recent_appends = _load_appends(db, row.id)
         row.consents = _load_consents(db, row.id)
         row.jobs = _load_jobs(db, row.id)
+        row.runs = _load_runs(db, row.id)
     return row
 
 
@@ -230,6 +233,15 @@ def _load_jobs(db: Database, session: int) -> Mapping[str, UntoldJob]:
         cast("str", job_id): UntoldJob(cast("str | None", turn), is_reaped=state == "Reaped")
         for job_id, turn, state in found
     }
+
+
+def _load_runs(db: Database, session: int) -> Mapping[str, str | None]:
+    found = db.rows(
+        "SELECT run_id, told_turn FROM child_runs WHERE session = ? AND told_seq IS NULL"
+        " ORDER BY id",
+        (session,),
+    )
+    return {cast("str", run_id): cast("str | None", turn) for run_id, turn in found}
 
 
 def save_sessions(db: Database, rows: list[SessionRow]) -> None:

@@ -41,7 +41,7 @@ def create(scope: WriteScope, new: NewSession) -> tuple[SessionRecord, bool]:
     if known is not None:
         return known.to_record(), False
     scope.require_space()
-    row = _insert(scope, new)
+    row = insert(scope, new)
     created = SessionCreated(
         session_id=new.session_id,
         kind=new.kind,
@@ -54,7 +54,8 @@ def create(scope: WriteScope, new: NewSession) -> tuple[SessionRecord, bool]:
     return row.to_record(), True
 
 
-def _insert(scope: WriteScope, new: NewSession) -> SessionRow:
+def insert(scope: WriteScope, new: NewSession) -> SessionRow:
+    """Make the catalog row of a session that there is not; its first event is to follow."""
     buried = scope.db.row(
         "SELECT life, incarnation FROM tombstones WHERE key = ?", (new.session_id,)
     )
@@ -146,6 +147,7 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
     waiting = db.number("SELECT count(*) FROM outbox WHERE state IN ('waiting', 'claimed')")
     asking = db.number(
         "SELECT count(*) FROM consent_requests WHERE state <> 'closed' AND state = 'open'"
+        " AND session NOT IN (SELECT id FROM sessions WHERE kind = 'child')"
     )
     return StoreCounts(
         sessions=sessions,

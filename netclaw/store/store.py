@@ -34,6 +34,7 @@ from netclaw.ports.journal import (
     StoredSnapshot,
 )
 from netclaw.store import health, inputs, journal, outbox, sessions, supervision
+from netclaw.store.child_lists import ChildLists
 from netclaw.store.connection import Database, ForkGuard, open_writer
 from netclaw.store.consents import ConsentAnswers
 from netclaw.store.deletion import Deletions
@@ -64,7 +65,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SqliteJournalStore(ConsentAnswers, JobLists):
+class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists):
     """One database file; see the port for the contract of each method.
 
     Made by `open` on the event loop that will use it. After an unclean stop a quick check runs in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netclaw.core.ids import AppendId, SessionId
+from netclaw.core.session.events import SessionKind
 from netclaw.ports.answers import AnswerAdmission, AnswerRequest, PendingConsent
 from netclaw.ports.journal import JournalRow
 from netclaw.testing.memory_commit import MemoryCommitter
@@ -54,6 +55,7 @@ class MemoryAnswers:
             )
             for session in self._data.sessions.values()
             for item in session.consents.open
-            if item.position > after
+            # What a child run asks is listed with its parent.
+            if item.position > after and session.new.kind is not SessionKind.CHILD
         ]
         return tuple(sorted(found, key=lambda item: item.position)[:limit])

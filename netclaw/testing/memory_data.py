@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from netclaw.core.ids import SessionId
+from netclaw.core.session.events import SessionKind
 from netclaw.ports.journal import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
 from netclaw.testing.memory_session import MemorySession, StateReader
@@ -32,5 +33,9 @@ class MemoryData:
             turns_failed=sum(session.turns_failed for session in sessions),
             outbox_waiting=self.outbox.waiting,
             database_bytes=0,
-            open_approvals=sum(len(session.consents.open) for session in sessions),
+            open_approvals=sum(
+                len(session.consents.open)
+                for session in sessions
+                if session.new.kind is not SessionKind.CHILD
+            ),
         )

@@ -36,12 +36,13 @@ from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_crash import record_crash
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_job_lists import MemoryJobLists
+from netclaw.testing.memory_run_lists import MemoryRunLists
 from netclaw.testing.memory_session import MemorySession, draft_of
 
 _SUPERVISOR_CAUSE = "supervisor"
 
 
-class MemoryJournal(MemoryAnswers, MemoryJobLists):
+class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
     """See the port for the contract of each method."""
 
     def __init__(
@@ -270,7 +271,8 @@ class MemoryJournal(MemoryAnswers, MemoryJobLists):
         def work() -> None:
             session = self._known(session_id)
             del self._data.sessions[session_id]
-            self._data.graves[session_id] = (session.life, session.incarnation)
+            if session.new.kind is not ev.SessionKind.CHILD:  # whose key is never used again
+                self._data.graves[session_id] = (session.life, session.incarnation)
             self._data.outbox.forget(session_id)
 
         await self._committer.write(work)

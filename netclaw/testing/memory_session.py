@@ -27,15 +27,15 @@ from netclaw.ports.journal import (
     AppendRequest,
     EventDraft,
     JournalRow,
-    LedgerDelivery,
-    LedgerEntry,
     NewSession,
     SessionRecord,
     StoredSnapshot,
 )
 from netclaw.testing.memory_consents import MemoryConsents
+from netclaw.testing.memory_inputs import MemoryInput
 from netclaw.testing.memory_jobs import MemoryJobs
 from netclaw.testing.memory_json import number_of, object_of, text_of, texts_of
+from netclaw.testing.memory_runs import MemoryRuns
 
 StateReader = Callable[[SessionId, StoredSnapshot | None, tuple[JournalRow, ...]], SessionState]
 """Rebuilds a state from what is stored of it; raises `SessionUnreadableError`."""
@@ -46,40 +46,6 @@ _MAY_INTERLEAVE = frozenset(event.__name__ for event in ev.MAY_INTERLEAVE)
 _OPEN_RUNS = {"ChildAccepted": 1, "ChildResultDelivered": -1}
 _UNTOLD_JOBS = {"JobEnded": 1, "JobReported": -1}
 _NO_ACTIVITY = frozenset({"CrashRecorded", "DrainStopped", "Passivated"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryInput:
-    """An input and what became of it."""
-
-    input_id: InputId
-    seq: int
-    source: str
-    message: ev.InputAdmitted
-    text_bytes: int
-    received_at: int
-    admitted_at: int
-    turn_id: TurnId | None = None
-    outcome: str = "waiting"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is not consumed."""
-        return self.outcome in ("waiting", "running")
-
-    def to_entry(self, deliveries: tuple[LedgerDelivery, ...]) -> LedgerEntry:
-        """Its line of the ledger."""
-        return LedgerEntry(
-            input_id=self.input_id,
-            seq=self.seq,
-            source=self.source,
-            source_message_id=self.message.source_message_id,
-            received_at=self.received_at,
-            admitted_at=self.admitted_at,
-            turn_id=self.turn_id,
-            outcome=self.outcome,
-            deliveries=deliveries,
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,6 +77,7 @@ class MemorySession:
     storage_layout: int = LAYOUT
     consents: MemoryConsents = field(default_factory=MemoryConsents)
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
+    runs: MemoryRuns = field(default_factory=MemoryRuns)
 
     def copy(self) -> MemorySession:
         """A session to work on."""
@@ -120,6 +87,7 @@ class MemorySession:
             appends=dict(self.appends),
             consents=self.consents.copy(),
             jobs=self.jobs.copy(),
+            runs=self.runs.copy(),
         )
 
     @property
@@ -205,17 +173,21 @@ class MemorySession:
             media=request.media,
         )
         rows = self.write((draft_of(admitted),), at=request.at, cause=request.input_id)
+        self.enter(request, admitted, self.head, now)
+        admission = Admission(input_id=request.input_id, seq=self.head, is_duplicate=False)
+        return admission, rows
+
+    def enter(self, request: AdmitRequest, admitted: ev.InputAdmitted, seq: int, now: int) -> None:
+        """Keep an input, whose event is written, among those that wait."""
         self.inputs[request.input_id] = MemoryInput(
             input_id=request.input_id,
-            seq=self.head,
+            seq=seq,
             source=request.authority.provenance.source_kind.value,
             message=admitted,
-            text_bytes=size,
+            text_bytes=len(request.text.encode("utf-8", "surrogatepass")),
             received_at=request.at,
             admitted_at=now,
         )
-        admission = Admission(input_id=request.input_id, seq=self.head, is_duplicate=False)
-        return admission, rows
 
     def state(self) -> tuple[StoredSnapshot | None, tuple[JournalRow, ...]]:
         """The newest snapshot and the rows after it."""
@@ -286,6 +258,7 @@ class MemorySession:
             self._project(row.type, content)
             self.consents.follow(row, content)
             self.jobs.follow(self.new, row, content)
+            self.runs.follow(self.new, row, content)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidArgumentError(f"The {row.type} event is malformed.") from error
 
