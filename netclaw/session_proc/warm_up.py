@@ -2,17 +2,20 @@
 
 A session that imports or first uses something itself pays memory and time for it (measured: a
 first turn costs 8 MiB less in a process that was warmed by one). So the warm-up rehearses: it
-builds a whole session, lets a supervisor in memory commit what it appends, and lets a socket of
-its own answer its model call and the one for a title. It leaves no thread, no loop, no file and no
-gRPC object behind.
+builds a whole session in a temporary folder, lets a supervisor in memory commit what it appends
+and answer what it asks, and lets a socket of its own answer its model calls: one for a tool, so
+that a call is judged and run, one that ends the turn, and one for a title. It leaves no thread, no
+loop, no file and no gRPC object behind.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread  # noqa: F401 - what the first file tool of a session would load
+import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from netclaw.core.authority import (
     Audience,
@@ -28,13 +31,16 @@ from netclaw.core.session.events import InputAdmitted, SessionEvent
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.observe.redact import Redactor
+from netclaw.ports.consents import KnownConsents
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.session import Session, build_session
 from netclaw.session_proc.session_log import SessionLog
 from netclaw.session_proc.tool_setup import make_tools
+from netclaw.wire.consents import encode_known
 from netclaw.wire.journal_codec import encode_event, encode_settings
 from netclaw.wire.v1 import common_pb2 as pb
 from netclaw.wire.v1.session_host_pb2 import (
+    Answer,
     Committed,
     NewEvent,
     ToHost,
@@ -42,38 +48,64 @@ from netclaw.wire.v1.session_host_pb2 import (
     Welcome,
 )
 
+ROUNDS = 10
+"""Tool calls of the rehearsal: what has run often is not adapted by each session anew."""
+
 REHEARSAL_S = 5.0
 """A rehearsal that takes longer is broken off: sessions then warm themselves."""
 
-_ANSWER = b"""HTTP/1.1 200 OK\r
+_HEAD = b"""HTTP/1.1 200 OK\r
 Content-Type: text/event-stream\r
 Connection: close\r
 \r
 data: {"model":"warm","choices":[{"index":0,"delta":{"reasoning_content":"warm"}}]}
 
-data: {"choices":[{"index":0,"delta":{"content":"warm"},"finish_reason":"stop"}]}
-
+"""
+_TAIL = b"""
 data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}
 
 data: [DONE]
 
 """
+_CALL = b"""data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"warm",\
+"function":{"name":"file_list","arguments":"{\\"path\\":\\"%d\\"}"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+"""
+_TEXT = (
+    b"""data: {"choices":[{"index":0,"delta":{"content":"warm "}}]}
+
+"""
+    * 100
+    + b"""data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+"""
+)
 
 
 def warm() -> None:
     """Hold one turn with nobody; called by the zygote before it forks. Never raises for it."""
     try:
-        asyncio.run(_rehearse())
+        with tempfile.TemporaryDirectory(prefix="netclaw-warm-") as folder:
+            for number in range(ROUNDS):
+                Path(folder, "home/sessions/warm/workspace", str(number)).mkdir(parents=True)
+            asyncio.run(_rehearse(folder))
     except (OSError, TimeoutError):
-        # No loopback interface, or a machine too busy to wait for.
-        return
+        pass  # no loopback interface, or a machine too busy to wait for
+    _until_alone()
 
 
-async def _rehearse() -> None:
+def _until_alone() -> None:
+    """Wait until the threads of the rehearsal, which have ended, are gone for the kernel too."""
+    give_up = time.monotonic() + REHEARSAL_S
+    while len(list(Path("/proc/self/task").iterdir())) > 1 and time.monotonic() < give_up:
+        time.sleep(0.001)
+
+
+async def _rehearse(folder: str) -> None:
     async with asyncio.timeout(REHEARSAL_S), _model() as endpoint:
         ending = Ending()
         supervisor = _Supervisor()
-        welcome = _welcome(endpoint)
+        welcome = _welcome(endpoint, folder)
         session = await build_session(
             welcome,
             sink=supervisor,
@@ -99,14 +131,18 @@ class _Supervisor:
         """The turn is recorded, and the title that was asked for beside it."""
         self._head = 0
 
-    def send(self, frame: ToHost) -> None:
+    def send(self, sent: ToHost) -> None:
         """Take a frame as the stream would."""
-        received = ToHost.FromString(frame.SerializeToString())
+        received = ToHost.FromString(sent.SerializeToString())
         if received.WhichOneof("body") == "append":
             append = received.append
             self._later(append.append_id, list(append.events))
             if any(output.type == "title" for output in append.outputs):
                 self.titled.set()
+        elif received.HasField("ask"):
+            answer = Answer(number=received.ask.number, payload=encode_known(KnownConsents()))
+            frame = ToSession(answer=answer).SerializeToString()
+            asyncio.get_running_loop().call_soon(self._deliver, frame)
 
     def admit(self) -> None:
         """Admit the one input of the rehearsal."""
@@ -145,7 +181,7 @@ class _NoLog(SessionLog):
         render()
 
 
-def _welcome(endpoint: str) -> Welcome:
+def _welcome(endpoint: str, folder: str) -> Welcome:
     settings = SessionSettings(
         main_model=ModelSettings(
             provider="warm",
@@ -159,6 +195,9 @@ def _welcome(endpoint: str) -> Welcome:
         incarnation=1,
         settings=encode_settings(settings),
         interest=int(OutputFilter.ALL),
+        storage_home=f"{folder}/home",
+        storage_root=f"{folder}/home/sessions/warm",
+        storage_tmp=f"{folder}/t/warm/p",
     )
 
 
@@ -186,11 +225,12 @@ def _input() -> SessionEvent:
 
 @asynccontextmanager
 async def _model() -> AsyncIterator[str]:
-    """An endpoint on loopback that gives every request the same small answer."""
+    """An endpoint on loopback: the first answer calls a tool, all others are a small text."""
+    answers = iter([_CALL % number for number in range(ROUNDS)])
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(_ANSWER)
+        writer.write(_HEAD + next(answers, _TEXT) + _TAIL)
         await writer.drain()
         writer.close()
 
