@@ -193,6 +193,11 @@ class SessionStorage:
         return f"{self.root}/tool-calls"
 
     @property
+    def jobs(self) -> str:
+        """Definitions and logs of background jobs."""
+        return f"{self.root}/jobs"
+
+    @property
     def staging(self) -> str:
         """Untrusted uploads before they are scanned; masked in every sandbox."""
         return f"{self.root}/attachment-staging"

@@ -93,3 +93,25 @@ class Jobs(Protocol):
 
         False for one that does not exist or that this call may not see.
         """
+
+
+class NoJobs:
+    """Where no job can be: the context of a call that is only judged."""
+
+    async def start(self, plan: JobPlan) -> JobView:
+        """See `Jobs`."""
+        del plan
+        raise JobRefusedError("No job was started: only a call that runs can start one.")
+
+    async def look(self, job_id: JobId, *, tail_chars: int) -> JobView | None:
+        """See `Jobs`."""
+        del job_id, tail_chars
+        return None
+
+    async def cancel(self, job_id: JobId) -> bool:
+        """See `Jobs`."""
+        del job_id
+        return False
+
+
+NO_JOBS = NoJobs()

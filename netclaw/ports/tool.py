@@ -13,6 +13,7 @@ from netclaw.core.session.rulings import CallRuling
 from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
 from netclaw.ports.consents import ConsentSource
+from netclaw.ports.jobs import NO_JOBS, Jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,8 @@ class ToolContext:
     Holds the interpreter for no longer than decision 86 allows, however long the text is."""
     on_item: Callable[[], None]
     """Called at the first result and each streamed item: resets the execution watchdog."""
+    jobs: Jobs = NO_JOBS
+    """The session's background jobs, as this call may use them."""
     loaded: tuple[str, ...] = ()
     """Deferred tools that the model call was shown which made this call (see `exposure`)."""
     round_index: int = 0

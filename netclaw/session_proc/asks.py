@@ -21,8 +21,10 @@ class Asks:
         self._open: dict[int, asyncio.Future[bytes]] = {}
         self._last = 0
 
-    async def ask(self, kind: str, payload: bytes = b"") -> bytes:
-        """The answer to one question.
+    async def ask(
+        self, kind: str, payload: bytes = b"", *, limit_s: float | None = ANSWER_S
+    ) -> bytes:
+        """The answer to one question; without a limit it may take as long as it takes.
 
         Raises the `NetclawError` that the supervisor answered with, and `OperationTimeoutError`
         if it gives none in time.
@@ -33,11 +35,11 @@ class Asks:
         self._open[number] = answer
         self._sink.send(ToHost(ask=Ask(number=number, kind=kind, payload=payload)))
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(limit_s):
                 return await answer
         except TimeoutError:
             raise OperationTimeoutError(
-                f"The daemon gave no answer within {ANSWER_S:g} seconds."
+                f"The daemon gave no answer within {limit_s:g} seconds."
             ) from None
         finally:
             self._open.pop(number, None)

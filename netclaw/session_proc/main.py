@@ -96,6 +96,7 @@ class _Life:
             git=None if tools else make_git_inspection(welcome),
             memory=memory,
             redact=self._redact,
+            make_stream=self._redact.stream,
             ending=self._ending,
             log=self._log,
         )

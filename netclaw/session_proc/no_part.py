@@ -1,4 +1,4 @@
-"""Answers for child runs and background jobs in a process that has no part to run them.
+"""Answers for child runs in a process that has no part to run them.
 
 Fail closed: whatever the journal still holds of them ends, and nothing is started or left open.
 """
@@ -11,16 +11,13 @@ from netclaw.core.session.child_commands import EndChild
 from netclaw.core.session.child_effects import ChildEffect, StartChild, WatchChild
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.commands import SessionCommand
-from netclaw.core.session.job_commands import EndJob
-from netclaw.core.session.job_effects import JobEffect, LaunchJob
-from netclaw.core.session.job_events import JobState
 
 UNAVAILABLE = "unavailable"
 """The reason of a run that ends because nothing here can run it."""
 
 
 class NoPart:
-    """Stands where the parts for child runs and jobs go."""
+    """Stands where the part for child runs goes."""
 
     def __init__(
         self, post: Callable[[SessionCommand], None], log: Callable[[str, str], None]
@@ -28,7 +25,7 @@ class NoPart:
         self._post = post
         self._log = log
 
-    def perform(self, effect: ChildEffect | JobEffect) -> None:
+    def perform(self, effect: ChildEffect) -> None:
         """End what would be started; nobody waits for the answer to anything else."""
         match effect:
             case StartChild() | WatchChild():
@@ -40,7 +37,5 @@ class NoPart:
                         reason=UNAVAILABLE,
                     )
                 )
-            case LaunchJob():
-                self._post(EndJob(job_id=effect.job_id, state=JobState.FAILED))
             case _:
                 self._log("warning", f"nothing here can do {type(effect).__name__}")

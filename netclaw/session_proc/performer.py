@@ -7,6 +7,7 @@ from functools import partial
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken
+from netclaw.core.session.child_effects import ChildEffect
 from netclaw.core.session.effects import (
     CallModel,
     CallNotes,
@@ -26,7 +27,15 @@ from netclaw.core.session.effects import (
     RunTool,
     StartTimer,
 )
+from netclaw.core.session.job_effects import (
+    AnswerJobCancel,
+    JobEffect,
+    KillJob,
+    LaunchJob,
+    RefuseJob,
+)
 from netclaw.core.session.state import Runtime, SessionState
+from netclaw.session_proc.background_jobs import BackgroundJobs
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.judging import CallJudge
@@ -52,6 +61,7 @@ class Performer:
         launcher: ToolLauncher,
         judge: CallJudge,
         rechecks: Rechecks,
+        jobs: BackgroundJobs,
         no_part: NoPart,
         timers: RuleTimers,
         outbound: Outbound,
@@ -64,6 +74,7 @@ class Performer:
         self._launcher = launcher
         self._judge = judge
         self._rechecks = rechecks
+        self._jobs = jobs
         self._no_part = no_part
         self._timers = timers
         self._outbound = outbound
@@ -99,6 +110,13 @@ class Performer:
                 self._log(effect.level, effect.text)
             case ExitProcess():
                 self._ending.finish(ExitCode.PASSIVATED)
+            case _:
+                self._of_open_work(effect)
+
+    def _of_open_work(self, effect: ChildEffect | JobEffect) -> None:
+        match effect:
+            case LaunchJob() | RefuseJob() | KillJob() | AnswerJobCancel():
+                self._jobs.perform(effect)
             case _:
                 self._no_part.perform(effect)
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from netclaw.core.ids import DispatchToken, SessionId
-from netclaw.core.redaction import shown_arguments
+from netclaw.core.ids import DispatchToken, JobId, SessionId
+from netclaw.core.redaction import Redactor, StreamRedactor, shown_arguments
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import (
     BeginOutput,
@@ -23,6 +23,7 @@ from netclaw.core.session.commands import (
 from netclaw.core.session.decide import decide
 from netclaw.core.session.effects import Decision
 from netclaw.core.session.events import Recorded
+from netclaw.core.session.job_commands import CancelJob
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
@@ -31,6 +32,7 @@ from netclaw.ports.tool import ToolRunner
 from netclaw.ports.tool_servers import ToolServers
 from netclaw.session_proc.actor import Actor
 from netclaw.session_proc.asks import Asks
+from netclaw.session_proc.background_jobs import BackgroundJobs
 from netclaw.session_proc.consent_link import ConsentLink
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import FrameSink
@@ -146,6 +148,9 @@ def after_drain_of(command: HostCommand) -> AfterDrain:
 _COMMANDS: dict[str, Callable[[HostCommand], SessionCommand]] = {
     "stop_turn": lambda command: StopTurn(actor=command.actor),
     "compact": lambda command: Compact(actor=command.actor),
+    "cancel_job": lambda command: CancelJob(
+        job_id=JobId(command.job_id), actor=command.actor, authority=None
+    ),
     "drain": lambda command: Drain(then=after_drain_of(command), budget_s=command.budget_s),
     "passivate": lambda command: Passivate(reason=command.reason),
 }
@@ -163,6 +168,7 @@ async def build_session(
     memory: MemoryPort | None = None,
     git: GitInspection | None = None,
     servers: ToolServers | None = None,
+    make_stream: Callable[[], StreamRedactor] = lambda: StreamRedactor(Redactor()),
 ) -> Session:
     """Recover the state and put the parts together; nothing runs before `begin`."""
     settings = decode_settings(welcome.settings)
@@ -202,6 +208,14 @@ async def build_session(
     storage = SessionStorage(
         home=welcome.storage_home, root=welcome.storage_root, tmp=welcome.storage_tmp
     )
+    jobs = BackgroundJobs(
+        storage=storage,
+        asks=asks,
+        trees=trees,
+        make_stream=make_stream,
+        post=actor.post,
+        ending=ending,
+    )
     contexts = ToolContexts(
         session_id=SessionId(welcome.session_id),
         storage=storage,
@@ -210,6 +224,8 @@ async def build_session(
         consents=ConsentLink(asks),
         redact=redact,
         look=lambda: (actor.state, actor.runtime),
+        jobs=jobs,
+        now_ms=wall_clock_ms,
     )
     judge = CallJudge(tools, contexts)
     launcher = ToolLauncher(
@@ -242,6 +258,7 @@ async def build_session(
             launcher=launcher,
             judge=judge,
             rechecks=Rechecks(judge, post=actor.post, ending=ending),
+            jobs=jobs,
             no_part=NoPart(actor.post, lambda level, text: _log_line(log, lines, level, text)),
             timers=timers,
             outbound=outbound,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from netclaw.core.ids import SessionId
 from netclaw.core.session import exposure
@@ -12,7 +13,9 @@ from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
+from netclaw.session_proc.background_jobs import BackgroundJobs
 from netclaw.session_proc.frames import HostFault
+from netclaw.session_proc.job_tools import CallJobs
 
 
 def _ignore() -> None:
@@ -32,6 +35,8 @@ class ToolContexts:
         consents: ConsentSource,
         redact: Callable[[str], str],
         look: Callable[[], tuple[SessionState, Runtime]],
+        jobs: BackgroundJobs,
+        now_ms: Callable[[], int],
     ) -> None:
         self._session_id = session_id
         self._storage = storage
@@ -40,6 +45,8 @@ class ToolContexts:
         self._consents = consents
         self._redact = redact
         self._look = look
+        self._jobs = jobs
+        self._now_ms = now_ms
 
     def make(self, effect: RunTool, on_item: Callable[[], None]) -> ToolContext:
         """The context of one launched call."""
@@ -47,7 +54,15 @@ class ToolContexts:
         turn = state.turn
         if turn is None or turn.turn_id != effect.turn_id:
             raise HostFault("a tool call was launched outside its turn")
-        return self.of(turn, state, on_item)
+        jobs = CallJobs(
+            self._jobs,
+            call_id=effect.call.call_id,
+            token=effect.token,
+            authority=turn.authority,
+            look=lambda: self._look()[0],
+            now_ms=self._now_ms,
+        )
+        return replace(self.of(turn, state, on_item), jobs=jobs)
 
     def of(
         self, turn: OpenTurn, state: SessionState, on_item: Callable[[], None] = _ignore

@@ -30,6 +30,7 @@ from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.grants_api import AdminGrants
+from netclaw.supervisor.jobs_api import AdminJobs
 from netclaw.supervisor.memory_use import measure
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
@@ -83,7 +84,7 @@ class Daemon(Protocol):
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
 
 
-class Admin(AdminGrants):
+class Admin(AdminGrants, AdminJobs):
     """Implements `Admin` of admin.proto; see there for what each method promises."""
 
     def __init__(
@@ -230,6 +231,8 @@ class Admin(AdminGrants):
             admitted_inputs=counts.admitted_inputs,
             pending_inputs=counts.pending_inputs,
             open_approvals=counts.open_approvals,
+            running_jobs=services.job_slots.running,
+            waiting_jobs=services.job_slots.waiting,
             turns_completed=counts.turns_completed,
             turns_failed=counts.turns_failed,
             storage_state=services.health.state,

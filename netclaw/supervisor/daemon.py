@@ -31,6 +31,7 @@ from netclaw.supervisor.consents import Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.home_guard import HomeGuard
+from netclaw.supervisor.job_cleanup import JobCleanup
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.lifecycle import STOP_NOTICE, Drain
 from netclaw.supervisor.liveness import Liveness
@@ -205,6 +206,7 @@ class Supervisor:
         self._tasks.start(self._catch_up_on_edits(), name="edits during the start")
         # Migrated, or complained of in the log, before anybody is asked for a consent it holds.
         self._tasks.start(self.services.consents.stored.read(), name="first look at the grants")
+        self._tasks.start(JobCleanup(self.services).run(), name="clean-up of jobs")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(

@@ -139,6 +139,7 @@ class Dispatcher:
                 declared_directory=outcome.declared_directory if is_success else None,
                 remediation=remediation,
                 attachment=outcome.attachment if is_success else None,
+                is_still_running=outcome.is_still_running and is_success,
                 duration_ms=round((time.monotonic() - began) * 1000),
             ),
             spill=bounded.spill,

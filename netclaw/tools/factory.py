@@ -7,6 +7,7 @@ from netclaw.ports.tool import ToolRunner
 from netclaw.ports.tool_servers import ToolServers
 from netclaw.tools.attach_file import AttachFile
 from netclaw.tools.authorization.subjects import FactSources
+from netclaw.tools.check_background_job import CheckBackgroundJob
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.exposure import LoadTool, SearchTools
 from netclaw.tools.file_edit import FileEdit
@@ -51,5 +52,6 @@ def core_tools(shell: ShellRunner) -> list[Tool]:
         AttachFile(),
         ToolOutputRead(),
         ShellExecute(shell),
+        CheckBackgroundJob(),
         SessionStatus(),
     ]

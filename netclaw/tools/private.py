@@ -18,6 +18,7 @@ _CONFIGURATION = "config/netclaw.json"
 _BESIDE_IT = ("identity", "keys", "run", "sessions")
 _DATABASE = "netclaw.db"
 INTERNAL = ("attachment-staging", "tool-calls")
+JOBS = "jobs"
 
 
 def is_foreign_home(folder: str, home: str) -> bool:
@@ -66,10 +67,17 @@ def _is_there(folder: str, name: str) -> bool:
 def is_internal(real: str, sessions: str, envelope: str) -> bool:
     """Whether a resolved path is or lies in a part of an envelope that has a way of its own.
 
-    Uploads are scanned before anybody sees them; full results are read by their call id alone.
+    Uploads are scanned before anybody sees them; full results are read by their call id alone;
+    the definitions of background jobs are the session's.
     `sessions` is the folder of all envelopes, `envelope` the session's own, wherever it is.
     """
-    if is_below_any(real, (f"{envelope}/{name}" for name in INTERNAL)):
-        return True
-    parts = real[len(sessions) + 1 :].split("/") if is_below(real, sessions) else []
-    return len(parts) > 1 and parts[1] in INTERNAL
+    if is_below(real, envelope):
+        inside = real[len(envelope) + 1 :].split("/")
+    else:
+        inside = real[len(sessions) + 1 :].split("/")[1:] if is_below(real, sessions) else []
+    return bool(inside) and (inside[0] in INTERNAL or _is_job_definition(inside))
+
+
+def _is_job_definition(inside: list[str]) -> bool:
+    """Whether a path of an envelope is what a background job is known by; its log may be read."""
+    return len(inside) == 2 and inside[0] == JOBS and inside[1].endswith(".json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from netclaw.core.authz.requests import ShellCall
 from netclaw.ports.shell_runner import (
@@ -18,6 +19,7 @@ from netclaw.tools.authorization.clearance import Clearance
 from netclaw.tools.capture import Capture
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.schema import Arguments, Field, Kind
+from netclaw.tools.shell_background import start_job
 from netclaw.tools.shell_confinement import clear_again, profile_of
 from netclaw.tools.shell_program import shell_program
 from netclaw.tools.shell_verdict import boundary, lost_files, verdict
@@ -50,12 +52,12 @@ class ShellExecute:
         Field(
             name="background",
             kind=Kind.BOOLEAN,
-            description="Run as a background job. Not available yet.",
+            description="Run as a background job: the call answers at once with a job id.",
         ),
         Field(
             name="timeout_seconds",
             kind=Kind.NUMBER,
-            description="Ends the command after this many seconds.",
+            description="Ends the command after this many seconds; a job runs on without it.",
             minimum=1,
         ),
     )
@@ -66,20 +68,18 @@ class ShellExecute:
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
         """See `Tool`. What runs, and where, is what was judged: nothing is read again."""
         context = scope.context
-        if arguments.flag("background"):
-            raise ToolFault.correction(
-                "Background jobs are not available yet. Run the command in the foreground, with "
-                "`timeout_seconds` if it takes long."
-            )
+        is_job = arguments.flag("background")
         call = judged_call(scope.clearance)
         request = ShellRequest(
             argv=(shell_program(), "--norc", "--noprofile", "-c", call.command),
             cwd=call.surroundings.cwd,
             environment=_environment(context),
             profile=profile_of(scope.clearance, context.storage),
-            limits=_limits(arguments, context),
+            limits=_job_limits(arguments, context) if is_job else _limits(arguments, context),
             umask=context.settings.umask,
         )
+        if is_job:
+            return await start_job(self._runner, request, scope, call.command)
         capture = Capture(context.settings.capture_ceiling_bytes)
         outcome = await self._supervised(request, scope, _sink(capture, context.on_item))
         return _result(capture, outcome, request, scope)
@@ -141,6 +141,17 @@ def _limits(arguments: Arguments, context: ToolContext) -> ShellLimits:
         cpu_seconds=settings.cpu_seconds,
         total_s=min(arguments.number("timeout_seconds", most), most),
         silence_s=max(silence, 0.0),
+    )
+
+
+def _job_limits(arguments: Arguments, context: ToolContext) -> ShellLimits:
+    """A job has no clock but the one it was given, as it was given; not one of its processor time
+    either."""
+    return replace(
+        _limits(arguments, context),
+        cpu_seconds=0,
+        total_s=arguments.number("timeout_seconds"),
+        silence_s=0.0,
     )
 
 

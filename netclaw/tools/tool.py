@@ -34,6 +34,8 @@ class Outcome:
     """The session's copy of a file that the call attached."""
     is_complete: bool = True
     """False if the tool could not keep all of its own output."""
+    is_still_running: bool = False
+    """The call asked after a background job that has not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,4 +11,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="Every job is listed from its start until it is cleaned up, a day after the turn that"
         " told of it, also over restarts of the daemon.",
     ),
+    Requirement(
+        id="jobs.whole",
+        source="sessions.md section 7, issue 5 item 8",
+        text="A background call is answered at once with job id, state and log; its end is told of"
+        " once, in a turn of its own.",
+    ),
 )

@@ -124,10 +124,10 @@ async def test_the_judged_bytes_are_what_runs(rig: Rig) -> None:
 
 
 @pytest.mark.requirement("tools.shell")
-async def test_background_is_not_available_yet(rig: Rig) -> None:
+async def test_a_job_is_begun_only_where_a_session_keeps_it(rig: Rig) -> None:
     result = await rig.call("shell_execute", command="sleep 60", background=True)
-    assert result.receipt.category is OutcomeCategory.RECOVERABLE_CORRECTION
-    assert "not available yet" in result.text
+    assert result.receipt.category is OutcomeCategory.FAILURE
+    assert result.text.startswith("No job was started")
 
 
 @pytest.mark.requirement("tools.shell")

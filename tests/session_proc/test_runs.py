@@ -6,14 +6,13 @@ import re
 
 import pytest
 
-from netclaw.core.ids import DispatchToken, JobId, RunId
+from netclaw.core.ids import JobId, RunId
 from netclaw.core.redaction import Redactor
 from netclaw.core.session import child_effects as ce
 from netclaw.core.session import job_effects as je
 from netclaw.core.session.child_commands import BeginChild, CancelChild, EndChild
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.commands import SessionCommand, TimerKind
-from netclaw.core.session.job_commands import EndJob
 from netclaw.core.session.job_events import JobState
 from netclaw.session_proc.log_lines import LogLines
 from netclaw.session_proc.no_part import NoPart
@@ -91,7 +90,7 @@ def test_the_log_tells_the_life_of_jobs_and_no_secret() -> None:
     ]
 
 
-def performed(*effects: ce.ChildEffect | je.JobEffect) -> tuple[list[SessionCommand], list[str]]:
+def performed(*effects: ce.ChildEffect) -> tuple[list[SessionCommand], list[str]]:
     posted: list[SessionCommand] = []
     logged: list[str] = []
     part = NoPart(posted.append, lambda level, text: logged.append(f"{level} {text}"))
@@ -115,21 +114,10 @@ def test_what_nobody_here_can_run_ends_at_once() -> None:
 
 
 @pytest.mark.requirement("child.no-part")
-def test_a_job_that_nobody_here_can_launch_fails_at_once() -> None:
-    token = DispatchToken("t")
-    posted, logged = performed(je.LaunchJob(token=token, job_id=JobId("j1")))
-    assert posted == [EndJob(job_id=JobId("j1"), state=JobState.FAILED)]
-    assert logged == []
-
-
-@pytest.mark.requirement("child.no-part")
 def test_what_needs_no_end_is_only_logged() -> None:
-    posted, logged = performed(ce.KillChild(run_id=RunId("r1")), je.KillJob(job_id=JobId("j1")))
+    posted, logged = performed(ce.KillChild(run_id=RunId("r1")))
     assert posted == []
-    assert logged == [
-        "warning nothing here can do KillChild",
-        "warning nothing here can do KillJob",
-    ]
+    assert logged == ["warning nothing here can do KillChild"]
     story = with_job()
     story.drain()
     assert story.fire(TimerKind.PASSIVATION_GRACE).effects[0] == je.KillJob(job_id=JobId("j1"))

@@ -31,9 +31,9 @@ ALL = [
     "set_working_directory",
     *READING,
     *("file_write", "file_edit", "attach_file", "tool_output_read"),
-    *("shell_execute", "session_status"),
+    *("shell_execute", "check_background_job", "session_status"),
 ]
-OPERATORS = {"shell_execute"}
+OPERATORS = {"shell_execute", "check_background_job"}
 
 
 class Probe:

@@ -2,7 +2,8 @@
 
 Order (reference 2): the matcher key, the tool by any of its names, the MCP server, the rule that
 keeps Personal closed, the audience's default. Personal shell and changes to the control plane ask
-unless exactly they are configured otherwise; a default of Auto does not silence that.
+unless exactly they are configured otherwise; a default of Auto does not silence that. Looking at a
+background job asks only if exactly it is configured so: its command was consented to (reference 7).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netclaw.core.authority import Audience
-from netclaw.core.authz.profiles import SHELL, AudienceProfile, ConsentMode
+from netclaw.core.authz.profiles import POLL, SHELL, AudienceProfile, ConsentMode
 
 CONTROL_PLANE = "control-plane"
 _WRITERS = frozenset({"file_write", "file_edit"})
@@ -52,7 +53,9 @@ def mode_of(profile: AudienceProfile, question: ModeQuestion) -> ConsentMode:
         return _known(modes.servers[question.server])
     if closed:
         return ConsentMode.APPROVAL
-    return _known(modes.default)
+    default = _known(modes.default)
+    is_free = question.tool == POLL and not question.server
+    return ConsentMode.AUTO if is_free and default is ConsentMode.APPROVAL else default
 
 
 def _closed_by_rule(audience: Audience, question: ModeQuestion) -> str:

@@ -14,7 +14,8 @@ from netclaw.core.authz.path_access import FileMode, FileReach, Root
 from netclaw.core.tool_call import FileOperation
 
 SHELL = "shell_execute"
-SHELL_TOOLS = frozenset({SHELL, "check_background_job"})
+POLL = "check_background_job"
+SHELL_TOOLS = frozenset({SHELL, POLL})
 
 _PUBLIC_TOOLS = frozenset(
     {"file_read", "file_list", "file_search", "tool_output_read", "attach_file"}

@@ -29,7 +29,13 @@ def job_ended(state: SessionState, recorded: Recorded, event: JobEnded) -> Sessi
         state,
         event.job_id,
         lambda job: (
-            replace(job, state=event.state, exit_code=event.exit_code, ended_seq=recorded.seq)
+            replace(
+                job,
+                state=event.state,
+                exit_code=event.exit_code,
+                ended_seq=recorded.seq,
+                ended_at=recorded.at,
+            )
             if job.state.is_live
             else job
         ),
@@ -42,7 +48,7 @@ def job_reaped(state: SessionState, recorded: Recorded, event: JobReaped) -> Ses
         state,
         event.job_id,
         lambda job: (
-            replace(job, state=JobState.REAPED, ended_seq=recorded.seq)
+            replace(job, state=JobState.REAPED, ended_seq=recorded.seq, ended_at=recorded.at)
             if job.state.is_live
             else job
         ),

@@ -19,6 +19,8 @@ class JobRun:
     ended_seq: int = 0
     """seq of its JobEnded: its place among the waiting inputs."""
     reported_in: TurnId | None = None
+    ended_at: int = 0
+    """When that was, epoch ms; 0 while it is live."""
 
     @property
     def job_id(self) -> JobId:
