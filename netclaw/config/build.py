@@ -96,6 +96,7 @@ def build(
         daemon=DaemonSettings(
             max_live_sessions=config.daemon.max_live_sessions,
             start_concurrency=config.daemon.start_concurrency,
+            max_live_children=config.sub_agents.max_live,
             drain_s=config.daemon.drain_seconds,
             shutdown_s=config.daemon.shutdown_seconds,
             cli_kill_s=max(CLI_KILL_S, config.daemon.shutdown_seconds + CLI_KILL_MARGIN_S),

@@ -228,6 +228,8 @@ class DaemonSettings:
 
     max_live_sessions: int = 500
     start_concurrency: int = 8
+    max_live_children: int = 50
+    """SubAgents.MaxLive: processes of child runs, beside `max_live_sessions`."""
     drain_s: float = 20.0
     shutdown_s: float = 30.0
     cli_kill_s: float = 45.0
