@@ -85,7 +85,10 @@ def _escape(options: argparse.Namespace, seed: int) -> None:
         if os.geteuid() == 0:
             print("  the same as an ordinary user", flush=True)
             subprocess.run(as_ordinary_user(attempts, folder), check=True, env=own)
-        rest = ("tests/sandbox/test_authz_fuzz.py", "tests/sandbox/test_swapped_paths.py")
+        rest = (
+            *("tests/sandbox/test_authz_fuzz.py", "tests/sandbox/test_swapped_paths.py"),
+            "tests/tools/test_races.py",
+        )
         once = [*pytest, f"--hypothesis-seed={seed}", "--timeout=0", "-m", "not escape", *rest]
         subprocess.run(once, check=True, env=environment)
     finally:

@@ -30,7 +30,9 @@ from netclaw.tools.tool import Scope
 from tests.tools.rig import PROVED, SECRET, Rig
 from tests.tools.test_beneath import exchange, swapping
 
-TRIES = 10_000
+OPERATIONS = 5
+TRIES = int(os.environ.get("NETCLAW_RACE_TRIES", "10000")) // OPERATIONS
+"""Of each operation: ten thousand in all, more in the torture."""
 AUDIENCES = (Audience.PERSONAL, Audience.TEAM)
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("files.races")]
