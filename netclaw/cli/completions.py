@@ -60,6 +60,27 @@ def pending_calls(
     return [CompletionItem(row.call_id, help=_one_line(row.display)) for row in rows]
 
 
+def job_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Background jobs whose ids begin so, each with its state and command."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    from netclaw.cli.client import DaemonClient
+
+    try:
+        with DaemonClient(App().home, patience_s=0.0) as client:
+            from netclaw.wire.v1.admin_pb2 import ListJobsRequest
+
+            request = ListJobsRequest(limit=PAGE)
+            listed = client.call(client.admin.ListJobs, request, timeout_s=PATIENCE_S)
+    except NetclawError:
+        return []
+    rows = [row for row in listed.jobs if row.job_id.startswith(incomplete)][-AT_MOST:]
+    return [
+        CompletionItem(row.job_id, help=_one_line(f"{row.state}: {row.command}")) for row in rows
+    ]
+
+
 def consent_options(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

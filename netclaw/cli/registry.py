@@ -21,6 +21,7 @@ TOP = {
     "approvals": Entry(
         f"{_COMMANDS}.approvals:approvals", "Decide about tool calls that wait; see consents."
     ),
+    "jobs": Entry(f"{_COMMANDS}.jobs:jobs", "See, follow and end background jobs."),
     "ledger": Entry(f"{_COMMANDS}.ledger:ledger", "Say what became of each message."),
     "config": Entry(f"{_COMMANDS}.config:config", "Read, change and check the configuration."),
     "secrets": Entry(f"{_COMMANDS}.secrets:secrets", "Store credentials, encrypted."),

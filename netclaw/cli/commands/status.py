@@ -110,6 +110,7 @@ def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: lis
                 "quarantined": found.quarantined_sessions,
             },
             "approvals": {"open": found.open_approvals},
+            "jobs": {"running": found.running_jobs, "pending": found.waiting_jobs},
             "inputs": {"admitted": found.admitted_inputs, "pending": found.pending_inputs},
             "turns": {"completed": found.turns_completed, "failed": found.turns_failed},
             "storage": {
@@ -161,6 +162,9 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
     if found.open_approvals:
         waiting_calls = counted(found.open_approvals, "call")
         facts.append(("decisions", f"{waiting_calls} to decide: netclaw approvals pending"))
+    if found.running_jobs:
+        waiting_jobs = f", {found.waiting_jobs} waiting" if found.waiting_jobs else ""
+        facts.append(("jobs", f"{counted(found.running_jobs, 'job')}{waiting_jobs}"))
     if found.outbox_waiting:
         facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
     facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
