@@ -92,6 +92,7 @@ def build(
             main_model=main,
             fallback_model=models.for_role("Fallback"),
             compaction_model=models.for_role("Compaction"),
+            are_agents_offered=config.sub_agents.enabled,
         ),
         daemon=DaemonSettings(
             max_live_sessions=config.daemon.max_live_sessions,

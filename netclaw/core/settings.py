@@ -268,3 +268,5 @@ class SessionSettings:
     main_model: ModelSettings | None = None
     fallback_model: ModelSettings | None = None
     compaction_model: ModelSettings | None = None
+    are_agents_offered: bool = True
+    """SubAgents.Enabled: whether a conversation may hand work to agents."""

@@ -12,6 +12,7 @@ from netclaw.core.session.consent_events import ConsentEffect, ConsentRequest
 from netclaw.core.session.rulings import CallRuling
 from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
+from netclaw.ports.agents import NO_AGENTS, Agents
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.jobs import NO_JOBS, Jobs
 
@@ -69,6 +70,8 @@ class ToolContext:
     """Called at the first result and each streamed item: resets the execution watchdog."""
     jobs: Jobs = NO_JOBS
     """The session's background jobs, as this call may use them."""
+    agents: Agents = NO_AGENTS
+    """The session's child runs, as this call may use them."""
     loaded: tuple[str, ...] = ()
     """Deferred tools that the model call was shown which made this call (see `exposure`)."""
     round_index: int = 0

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 
 from netclaw.core.authority import Audience
 from netclaw.core.context.git_facts import GitFacts
+from netclaw.core.context.layers import render_session
 from netclaw.core.context.turn_block import (
+    AgentLine,
     JobLine,
     LocalTime,
     TurnFacts,
@@ -23,7 +25,6 @@ from netclaw.core.context.turn_block import (
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session import exposure
-from netclaw.core.session.events import SessionKind
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.request import build_conversation
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
@@ -32,12 +33,14 @@ from netclaw.ports.model import ModelRequest
 from netclaw.ports.tool import ToolRunner, ToolTrees
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.pictures import Pictures
+from netclaw.session_proc.run_freezing import RunFreezing
 from netclaw.session_proc.system_prompt import PromptSources, SystemPrompt
 from netclaw.tools.git_inspection import BUDGET_S, GitInspection
 from netclaw.tools.places import Root, usable_project
 
 _log = logging.getLogger(__name__)
 
+SPAWN = "spawn_agent"
 PROJECT_S = 10.0
 """How long a project directory may take to be read; it may lie on a file system that hangs."""
 
@@ -64,6 +67,7 @@ class ModelRequests:
         git: GitInspection | None,
         trees: ToolTrees,
         ending: Ending,
+        freezing: RunFreezing,
     ) -> None:
         self._storage = storage
         self._settings = settings
@@ -71,6 +75,7 @@ class ModelRequests:
         self._git = git
         self._trees = trees
         self._ending = ending
+        self._freezing = freezing
         self._prompt = SystemPrompt(storage, session_id)
         self._pictures = Pictures(storage, settings)
         self._layers: _Layers | None = None
@@ -84,7 +89,7 @@ class ModelRequests:
         layers = self._layers
         if layers is None or layers.turn_id != turn.turn_id:
             layers = await self._render(turn, state)
-        elif not state.last_input_tokens:
+        elif not state.last_input_tokens and state.run is None:
             # A compaction came between: the static layers are rendered again (S0 Compaction).
             _, prompt = await self._static(turn)
             layers = replace(layers, prompt=prompt)
@@ -102,6 +107,10 @@ class ModelRequests:
 
     async def _render(self, turn: OpenTurn, state: SessionState) -> _Layers:
         audience = turn.authority.requester.audience
+        if state.run is not None:
+            # What it was started with, and nothing of its parent's but that (S0 Sub-agents).
+            prompt = f"{state.run.frozen.system_prompt}\n\n{render_session(self._storage)}"
+            return _Layers(turn_id=turn.turn_id, prompt=prompt, block="")
         project, prompt = await self._static(turn)
         git = await self._look_at(project, turn.turn_id, audience)
         working = WorkingContext(
@@ -114,10 +123,17 @@ class ModelRequests:
             working=working,
             git=git,
             jobs=_jobs(state),
+            agents=await self._agents(turn),
         )
-        # A child run is told no time and no working context of its parent's (S0 subagents).
-        block = "" if state.kind is SessionKind.CHILD else render_turn_block(facts)
-        return _Layers(turn_id=turn.turn_id, prompt=prompt, block=block)
+        return _Layers(turn_id=turn.turn_id, prompt=prompt, block=render_turn_block(facts))
+
+    async def _agents(self, turn: OpenTurn) -> tuple[AgentLine, ...]:
+        """The agents that this turn may hand work to; looked up anew for each turn."""
+        shown = self._tools.definitions(turn.authority, self._settings.tools)
+        if all(tool.name != SPAWN for tool in shown):
+            return ()
+        book = await self._freezing.book()
+        return tuple(AgentLine(name=a.name, description=a.description) for a in book.offered)
 
     async def _static(self, turn: OpenTurn) -> tuple[Root | None, str]:
         """The usable project of the turn, and the prompt."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken
-from netclaw.core.session.child_effects import ChildEffect
+from netclaw.core.session.child_effects import ChildEffect, ReportGateClosed
 from netclaw.core.session.effects import (
     CallModel,
     CallNotes,
@@ -36,11 +35,11 @@ from netclaw.core.session.job_effects import (
 )
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.session_proc.background_jobs import BackgroundJobs
-from netclaw.session_proc.ending import Ending
+from netclaw.session_proc.child_reporter import ChildReporter
+from netclaw.session_proc.children import Children
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.judging import CallJudge
 from netclaw.session_proc.model_requests import ModelRequests
-from netclaw.session_proc.no_part import NoPart
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.rechecks import Rechecks
 from netclaw.session_proc.rule_timers import RuleTimers
@@ -62,10 +61,11 @@ class Performer:
         judge: CallJudge,
         rechecks: Rechecks,
         jobs: BackgroundJobs,
-        no_part: NoPart,
+        children: Children,
+        reporter: ChildReporter | None,
         timers: RuleTimers,
         outbound: Outbound,
-        ending: Ending,
+        leave: Callable[[], None],
         log: Callable[[str, str], None],
     ) -> None:
         self._requests = requests
@@ -75,10 +75,11 @@ class Performer:
         self._judge = judge
         self._rechecks = rechecks
         self._jobs = jobs
-        self._no_part = no_part
+        self._children = children
+        self._reporter = reporter
         self._timers = timers
         self._outbound = outbound
-        self._ending = ending
+        self._leave = leave
         self._log = log
 
     def call_early(self, effect: CallModel, state: SessionState, runtime: Runtime) -> None:
@@ -109,7 +110,7 @@ class Performer:
             case Log():
                 self._log(effect.level, effect.text)
             case ExitProcess():
-                self._ending.finish(ExitCode.PASSIVATED)
+                self._leave()
             case _:
                 self._of_open_work(effect)
 
@@ -117,8 +118,11 @@ class Performer:
         match effect:
             case LaunchJob() | RefuseJob() | KillJob() | AnswerJobCancel():
                 self._jobs.perform(effect)
+            case ReportGateClosed():
+                if self._reporter is not None:
+                    self._reporter.gate_closed()
             case _:
-                self._no_part.perform(effect)
+                self._children.perform(effect)
 
     def _cancel(self, effect: CancelModel | CancelTimer) -> None:
         match effect:

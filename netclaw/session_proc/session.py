@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from netclaw.core.ids import DispatchToken, JobId, SessionId
+from netclaw.core.exit_codes import ExitCode
+from netclaw.core.ids import DispatchToken, JobId, RunId, SessionId
 from netclaw.core.redaction import Redactor, StreamRedactor, shown_arguments
+from netclaw.core.run_settings import run_settings
 from netclaw.core.session.after_drain import AfterDrain
+from netclaw.core.session.child_commands import CloseGate
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
@@ -24,7 +27,7 @@ from netclaw.core.session.decide import decide
 from netclaw.core.session.effects import Decision
 from netclaw.core.session.events import Recorded
 from netclaw.core.session.job_commands import CancelJob
-from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.outputs import OutputFilter, TextDelta
 from netclaw.core.session.state import Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.memory import MemoryPort
@@ -33,6 +36,8 @@ from netclaw.ports.tool_servers import ToolServers
 from netclaw.session_proc.actor import Actor
 from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.background_jobs import BackgroundJobs
+from netclaw.session_proc.child_reporter import ChildReporter
+from netclaw.session_proc.children import Children
 from netclaw.session_proc.consent_link import ConsentLink
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.frames import FrameSink
@@ -42,12 +47,13 @@ from netclaw.session_proc.log_lines import LogLines, Redact
 from netclaw.session_proc.model_clients import ModelClients
 from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.no_memory import NoMemory
-from netclaw.session_proc.no_part import NoPart
 from netclaw.session_proc.outbound import Outbound
 from netclaw.session_proc.performer import Performer
 from netclaw.session_proc.rechecks import Rechecks
 from netclaw.session_proc.recovery import recover_state
 from netclaw.session_proc.rule_timers import RuleTimers
+from netclaw.session_proc.run_files import RunFiles
+from netclaw.session_proc.run_freezing import RunFreezing
 from netclaw.session_proc.session_log import SessionLog
 from netclaw.session_proc.sidecar_models import SidecarModels
 from netclaw.session_proc.sidecars import Sidecars
@@ -57,6 +63,7 @@ from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.tool_trees import AnnouncedTrees
 from netclaw.session_proc.turn_driver import TurnDriver
 from netclaw.tools.git_inspection import GitInspection
+from netclaw.wire.children import COMMAND_CANCEL, COMMAND_CLOSE_GATE
 from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
 
@@ -81,6 +88,8 @@ class Session:
         timers: RuleTimers,
         clients: ModelClients,
         servers: ToolServers | None,
+        children: Children,
+        reporter: ChildReporter | None,
     ) -> None:
         self._actor = actor
         self._driver = driver
@@ -89,10 +98,15 @@ class Session:
         self._timers = timers
         self._clients = clients
         self._servers = servers
+        self._children = children
+        self._reporter = reporter
 
     def begin(self) -> None:
         """Heal what the last process left, become Ready, take up what is due."""
-        self._actor.post(Recover())
+        if self._reporter is not None:
+            self._reporter.begin()
+        else:
+            self._actor.post(Recover())
 
     def deliver(self, frame: ToSession) -> None:
         """Hand one frame to the part it is for."""
@@ -111,6 +125,8 @@ class Session:
                 self._change_interest(OutputFilter(frame.interest.filter))
             case "command":
                 self._command(frame.command)
+            case "child_report":
+                self._children.reported(frame.child_report)
             case "credentials":
                 self._clients.renew(frame.credentials.credentials)
             case other:
@@ -131,7 +147,11 @@ class Session:
 
     def _command(self, command: HostCommand) -> None:
         make = _COMMANDS.get(command.kind)
-        if make is None:
+        if command.kind == COMMAND_CANCEL:
+            self._children.cancel(RunId(command.run_id), command.actor)
+        elif command.kind == COMMAND_CLOSE_GATE:
+            self._actor.post(CloseGate())
+        elif make is None:
             _log.warning("a command of kind %s was ignored", command.kind)
         else:
             self._actor.post(make(command))
@@ -173,8 +193,24 @@ async def build_session(
     """Recover the state and put the parts together; nothing runs before `begin`."""
     settings = decode_settings(welcome.settings)
     state = await recover_state(welcome)
+    if state.run is not None:
+        settings = run_settings(settings, state.run.frozen)
     outbound = Outbound(sink, incarnation=welcome.incarnation)
     lines = LogLines(redact)
+    reporter: ChildReporter | None = None
+
+    def on_event(recorded: Recorded, after: SessionState) -> None:
+        _record(log, lines, recorded, after)
+        if reporter is not None:
+            reporter.saw_event()
+
+    def end_round(
+        command: SessionCommand, remainder: Callable[[], TextDelta | None] | None = None
+    ) -> None:
+        if reporter is not None:
+            reporter.saw_round(command)
+        actor.post(command, remainder)
+
     actor = Actor(
         rules=partial(_decide, settings=settings, redact=partial(shown_arguments, redact=redact)),
         state=state,
@@ -187,7 +223,7 @@ async def build_session(
         snapshots=Snapshots(),
         ending=ending,
         now_ms=wall_clock_ms,
-        on_event=lambda recorded, after: _record(log, lines, recorded, after),
+        on_event=on_event,
     )
     timers = RuleTimers(actor.post)
     trees = AnnouncedTrees(sink)
@@ -200,7 +236,7 @@ async def build_session(
         timeouts=settings.timeouts,
         tuning=settings.tuning,
         ending=ending,
-        post=actor.post,
+        post=end_round,
         emit=outbound.emit_now,
         ask_release=lambda token: actor.post(BeginOutput(token=DispatchToken(token))),
     )
@@ -216,6 +252,19 @@ async def build_session(
         post=actor.post,
         ending=ending,
     )
+    freezing = RunFreezing(
+        session_id=SessionId(welcome.session_id),
+        storage=storage,
+        settings=settings,
+        tools=lambda by: (item.name for item in tools.definitions(by, settings.tools)),
+    )
+    children = Children(
+        asks=asks,
+        freezing=freezing,
+        look=lambda: actor.state,
+        post=actor.post,
+        ending=ending,
+    )
     contexts = ToolContexts(
         session_id=SessionId(welcome.session_id),
         storage=storage,
@@ -226,6 +275,8 @@ async def build_session(
         look=lambda: (actor.state, actor.runtime),
         jobs=jobs,
         now_ms=wall_clock_ms,
+        children=children,
+        freezing=freezing,
     )
     judge = CallJudge(tools, contexts)
     launcher = ToolLauncher(
@@ -235,6 +286,18 @@ async def build_session(
         post=actor.post,
         ending=ending,
     )
+    leave = partial(ending.finish, ExitCode.PASSIVATED)
+    if welcome.HasField("child"):
+        reporter = ChildReporter(
+            welcome.child,
+            asks=asks,
+            files=RunFiles(storage, redact),
+            look=lambda: actor.state,
+            post=actor.post,
+            until_idle=launcher.until_idle,
+            ending=ending,
+        )
+        leave = reporter.leave
     actor.attach(
         Performer(
             requests=ModelRequests(
@@ -245,6 +308,7 @@ async def build_session(
                 git=git,
                 trees=trees,
                 ending=ending,
+                freezing=freezing,
             ),
             driver=driver,
             sidecars=Sidecars(
@@ -259,10 +323,11 @@ async def build_session(
             judge=judge,
             rechecks=Rechecks(judge, post=actor.post, ending=ending),
             jobs=jobs,
-            no_part=NoPart(actor.post, lambda level, text: _log_line(log, lines, level, text)),
+            children=children,
+            reporter=reporter,
             timers=timers,
             outbound=outbound,
-            ending=ending,
+            leave=leave,
             log=lambda level, text: _log_line(log, lines, level, text),
         )
     )
@@ -274,6 +339,8 @@ async def build_session(
         timers=timers,
         clients=clients,
         servers=servers,
+        children=children,
+        reporter=reporter,
     )
 
 

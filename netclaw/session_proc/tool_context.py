@@ -13,9 +13,12 @@ from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
+from netclaw.session_proc.agent_tools import CallAgents
 from netclaw.session_proc.background_jobs import BackgroundJobs
+from netclaw.session_proc.children import Children
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.job_tools import CallJobs
+from netclaw.session_proc.run_freezing import RunFreezing
 
 
 def _ignore() -> None:
@@ -37,6 +40,8 @@ class ToolContexts:
         look: Callable[[], tuple[SessionState, Runtime]],
         jobs: BackgroundJobs,
         now_ms: Callable[[], int],
+        children: Children,
+        freezing: RunFreezing,
     ) -> None:
         self._session_id = session_id
         self._storage = storage
@@ -47,6 +52,8 @@ class ToolContexts:
         self._look = look
         self._jobs = jobs
         self._now_ms = now_ms
+        self._children = children
+        self._freezing = freezing
 
     def make(self, effect: RunTool, on_item: Callable[[], None]) -> ToolContext:
         """The context of one launched call."""
@@ -62,7 +69,16 @@ class ToolContexts:
             look=lambda: self._look()[0],
             now_ms=self._now_ms,
         )
-        return replace(self.of(turn, state, on_item), jobs=jobs)
+        agents = CallAgents(
+            self._children,
+            self._freezing,
+            call_id=effect.call.call_id,
+            token=effect.token,
+            authority=turn.authority,
+            storage=self._storage,
+            look=lambda: self._look()[0],
+        )
+        return replace(self.of(turn, state, on_item), jobs=jobs, agents=agents)
 
     def of(
         self, turn: OpenTurn, state: SessionState, on_item: Callable[[], None] = _ignore

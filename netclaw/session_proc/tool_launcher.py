@@ -98,6 +98,11 @@ class ToolLauncher:
             launched.is_cancelled = True
             launched.end()
 
+    async def until_idle(self) -> None:
+        """Return once no call runs."""
+        while tasks := [item.task for item in self._launched.values() if item.task is not None]:
+            await asyncio.wait(tasks)
+
     async def _run(self, launched: _Launched, context: ToolContext) -> None:
         try:
             launched.begin()

@@ -11,7 +11,7 @@ from netclaw.sandbox.runner import SandboxRunner
 from netclaw.sandbox.shell_parser import ShfmtParser
 from netclaw.tools.authorization.parsed_sources import ParsedSources
 from netclaw.tools.authorization.subjects import FactSources
-from netclaw.tools.factory import make_tool_runner
+from netclaw.tools.factory import Delegation, make_tool_runner
 from netclaw.tools.git_inspection import GitInspection
 from netclaw.wire.journal_codec import decode_settings
 from netclaw.wire.sandbox_facts import decode_facts
@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 def make_tools(welcome: Welcome, servers: ToolServers | None = None) -> ToolRunner:
     """The dispatcher of this process, over the sandbox that was proved on this machine."""
     facts = decode_facts(welcome.sandbox)
-    return make_tool_runner(facts, SandboxRunner(facts), host_sources(), servers=servers)
+    return make_tool_runner(
+        facts,
+        SandboxRunner(facts),
+        host_sources(),
+        servers=servers,
+        delegation=_delegation(welcome),
+    )
+
+
+def _delegation(welcome: Welcome) -> Delegation:
+    if welcome.HasField("child"):
+        return Delegation.OWN_RUN
+    is_offered = decode_settings(welcome.settings).are_agents_offered
+    return Delegation.OFFERED if is_offered else Delegation.NONE
 
 
 def make_servers(welcome: Welcome) -> ToolServerLink | None:

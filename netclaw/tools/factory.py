@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 from netclaw.ports.shell_runner import SandboxFacts, ShellRunner
 from netclaw.ports.tool import ToolRunner
 from netclaw.ports.tool_servers import ToolServers
 from netclaw.tools.attach_file import AttachFile
 from netclaw.tools.authorization.subjects import FactSources
+from netclaw.tools.check_agent_run import CheckAgentRun
 from netclaw.tools.check_background_job import CheckBackgroundJob
 from netclaw.tools.dispatcher import Dispatcher
 from netclaw.tools.exposure import LoadTool, SearchTools
@@ -20,8 +23,24 @@ from netclaw.tools.server_tools import ServerTools
 from netclaw.tools.session_status import SessionStatus
 from netclaw.tools.set_working_directory import SetWorkingDirectory
 from netclaw.tools.shell_execute import ShellExecute
+from netclaw.tools.spawn_agent import SpawnAgent
 from netclaw.tools.tool import Tool
 from netclaw.tools.tool_output_read import ToolOutputRead
+
+
+class Delegation(Enum):
+    """What a session has to do with child runs (S0 Sub-agents)."""
+
+    OFFERED = auto()
+    """It may start them."""
+    NONE = auto()
+    """It starts none."""
+    OWN_RUN = auto()
+    """It is one: it starts none and gives nothing to people."""
+
+
+_OF_CONVERSATIONS = frozenset({AttachFile.name})
+"""Not for a run, which never talks to people."""
 
 
 def make_tool_runner(
@@ -30,18 +49,28 @@ def make_tool_runner(
     sources: FactSources,
     *,
     servers: ToolServers | None = None,
+    delegation: Delegation = Delegation.NONE,
 ) -> ToolRunner:
     """All core tools, and those of `servers`. `shell` runs commands as `facts` say, and `sources`
     look at the host; the session process brings all three, because tools reach them by ports only.
     """
     served = ServerTools(servers) if servers is not None else None
-    registry = Registry(core_tools(shell), facts, servers=served)
+    registry = Registry(core_tools(shell, delegation), facts, servers=served)
     registry.add(SearchTools(registry), LoadTool(registry))
     return Dispatcher(registry, facts, sources)
 
 
-def core_tools(shell: ShellRunner) -> list[Tool]:
-    """The tools that every session has, in the order in which models are shown them."""
+def core_tools(shell: ShellRunner, delegation: Delegation = Delegation.NONE) -> list[Tool]:
+    """The tools that a session has, in the order in which models are shown them."""
+    tools = _common_tools(shell)
+    if delegation is Delegation.OFFERED:
+        tools += [SpawnAgent(), CheckAgentRun()]
+    elif delegation is Delegation.OWN_RUN:
+        tools = [tool for tool in tools if tool.name not in _OF_CONVERSATIONS]
+    return tools
+
+
+def _common_tools(shell: ShellRunner) -> list[Tool]:
     return [
         SetWorkingDirectory(),
         FileSearch(),

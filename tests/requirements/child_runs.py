@@ -185,11 +185,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="The session log tells the life of every child run and background job in plain lines.",
     ),
     Requirement(
-        id="child.no-part",
-        source="decision 93",
-        text="A process that has no part for child runs or jobs ends what it is asked to run.",
-    ),
-    Requirement(
         id="child.exactly-once",
         source="S3 open child run",
         text="Whatever happens, a child run is told of in one turn, and nothing is spawned in the"

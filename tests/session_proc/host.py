@@ -31,6 +31,7 @@ from netclaw.wire.v1.session_host_pb2 import (
     Append,
     AppendFailed,
     Ask,
+    ChildRole,
     Committed,
     Failing,
     HostCommand,
@@ -121,6 +122,10 @@ class ScriptedHost:
         self.acks_trees = True
         self.consents = MemoryConsents()
         self.answers_asks = True
+        self.child: ChildRole | None = None
+        """The run that the next process works for."""
+        self.on_ask: Callable[[Ask], bool] = lambda _ask: False
+        """Takes a question; true if it answers it itself, now or later."""
         self._process: asyncio.Task[ExitCode] | None = None
         self.connected = asyncio.Event()
         """What is sent from now on follows the Welcome, which holds all that came before."""
@@ -276,6 +281,7 @@ class ScriptedHost:
             tail=journal.rows[journal.snapshot_seq :],
             interest=int(self.interest),
             redactions=self.redactions,
+            child=self.child,
         )
 
     async def _read(self, requests: AsyncIterator[ToHost], joiner: ChunkJoiner) -> None:
@@ -304,6 +310,8 @@ class ScriptedHost:
                 seen.pongs.append(frame.pong.number)
             case "phase":
                 seen.phases.append(frame.phase.phase)
+            case "ask" if self.on_ask(frame.ask):
+                pass
             case "ask" if self.answers_asks:
                 self.send(ToSession(answer=await answer_of(frame.ask, self.consents)))
             case "failing":

@@ -62,20 +62,19 @@ class MemoryJournal:
     snapshot: Snapshot | None = None
     snapshot_seq: int = 0
     now_ms: int = 1_800_000_000_000
+    first: tuple[SessionEvent, ...] = (
+        SessionCreated(
+            session_id=SESSION,
+            kind=SessionKind.MAIN,
+            channel=SourceKind.CLI,
+            audience=Audience.PERSONAL,
+            life=1,
+        ),
+    )
 
     def __post_init__(self) -> None:
         """Every journal begins with its session."""
-        self.commit(
-            (
-                SessionCreated(
-                    session_id=SESSION,
-                    kind=SessionKind.MAIN,
-                    channel=SourceKind.CLI,
-                    audience=Audience.PERSONAL,
-                    life=1,
-                ),
-            )
-        )
+        self.commit(self.first)
 
     @property
     def head(self) -> int:

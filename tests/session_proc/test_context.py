@@ -22,6 +22,7 @@ from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.ids import new_id
 from netclaw.session_proc.model_requests import ModelRequests
 from netclaw.session_proc.pictures import COUNT_MAX, Pictures
+from netclaw.session_proc.run_freezing import RunFreezing
 from netclaw.testing.story import Story
 from netclaw.tools.git_inspection import GitInspection
 from netclaw.tools.places import Root, usable_project
@@ -270,14 +271,18 @@ class _SlowGit(GitInspection):
 def requests_of(host: ScriptedHost, git: GitInspection | None = None) -> ModelRequests:
     """The request maker of a session, alone."""
     root = str(host.folder / "root")
+    storage = SessionStorage(home=str(host.folder), root=root, tmp="/tmp/netclaw-0/x/p")
     return ModelRequests(
         session_id=SESSION,
-        storage=SessionStorage(home=str(host.folder), root=root, tmp="/tmp/netclaw-0/x/p"),
+        storage=storage,
         settings=host.settings,
         tools=ScriptedTools(),
         git=git,
         trees=Trees(),
         ending=Ending(),
+        freezing=RunFreezing(
+            session_id=SESSION, storage=storage, settings=host.settings, tools=lambda _by: ()
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Child runs and jobs in a session process: its log, and that it fails closed without a part."""
+"""Child runs and jobs in the log of a session."""
 
 from __future__ import annotations
 
@@ -6,27 +6,19 @@ import re
 
 import pytest
 
-from netclaw.core.ids import JobId, RunId
 from netclaw.core.redaction import Redactor
-from netclaw.core.session import child_effects as ce
-from netclaw.core.session import job_effects as je
-from netclaw.core.session.child_commands import BeginChild, CancelChild, EndChild
-from netclaw.core.session.child_events import ChildState
-from netclaw.core.session.commands import SessionCommand, TimerKind
+from netclaw.core.session.child_commands import BeginChild, CancelChild
 from netclaw.core.session.job_events import JobState
 from netclaw.session_proc.log_lines import LogLines
-from netclaw.session_proc.no_part import NoPart
 from netclaw.testing.people import ALICE
 from netclaw.testing.story import Story
 from tests.core.session.runs import (
     end_run,
     job_ends,
     park,
-    resting,
     run_of,
     spawn,
     starting,
-    with_job,
     working,
 )
 
@@ -88,36 +80,3 @@ def test_the_log_tells_the_life_of_jobs_and_no_secret() -> None:
         "Turn t tells of job j1",
         "Job j2 died with its process",
     ]
-
-
-def performed(*effects: ce.ChildEffect) -> tuple[list[SessionCommand], list[str]]:
-    posted: list[SessionCommand] = []
-    logged: list[str] = []
-    part = NoPart(posted.append, lambda level, text: logged.append(f"{level} {text}"))
-    for effect in effects:
-        part.perform(effect)
-    return posted, logged
-
-
-@pytest.mark.requirement("child.no-part")
-def test_what_nobody_here_can_run_ends_at_once() -> None:
-    story = resting(ALICE)
-    story.crash()
-    run = run_of(story)
-    posted, _ = performed(*(e for e in story.start().effects if isinstance(e, ce.ChildEffect)))
-    assert posted == [
-        EndChild(run_id=run.run_id, start=1, state=ChildState.FAILED, reason="unavailable")
-    ]
-    story.when(posted[0])
-    story.answer()
-    assert run_of(story).is_closed
-
-
-@pytest.mark.requirement("child.no-part")
-def test_what_needs_no_end_is_only_logged() -> None:
-    posted, logged = performed(ce.KillChild(run_id=RunId("r1")))
-    assert posted == []
-    assert logged == ["warning nothing here can do KillChild"]
-    story = with_job()
-    story.drain()
-    assert story.fire(TimerKind.PASSIVATION_GRACE).effects[0] == je.KillJob(job_id=JobId("j1"))

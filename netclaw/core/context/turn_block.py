@@ -18,6 +18,8 @@ from netclaw.core.text import one_line
 
 COMMAND_CHARACTERS = 200
 """How much of a job's command is shown."""
+AGENT_CHARACTERS = 300
+"""How much of an agent's description is shown."""
 JOBS = 20
 """How many jobs are listed; more are counted."""
 
@@ -47,6 +49,14 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLine:
+    """An agent that work may be handed to."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
     """Everything the block is made of."""
 
@@ -55,6 +65,7 @@ class TurnFacts:
     working: WorkingContext = field(default_factory=WorkingContext)
     git: GitFacts | None = None
     jobs: tuple[JobLine, ...] = ()
+    agents: tuple[AgentLine, ...] = ()
 
 
 def render_turn_block(facts: TurnFacts) -> str:
@@ -63,6 +74,7 @@ def render_turn_block(facts: TurnFacts) -> str:
     if facts.audience is not Audience.PUBLIC:
         sections.append(_section("[working-context]", _working(facts)))
         sections.append(_section("[active-background-jobs]", _jobs(facts.jobs)))
+        sections.append(_section("[available-subagents]", _agents(facts.agents)))
     return "\n\n".join(section for section in sections if section)
 
 
@@ -85,6 +97,10 @@ def _working(facts: TurnFacts) -> Iterable[str]:
     if facts.working.recent_files:
         yield "recent_files (newest first):"
         yield from (f"- {path}" for path in facts.working.recent_files)
+
+
+def _agents(agents: Sequence[AgentLine]) -> Iterable[str]:
+    return (f"- {item.name}: {one_line(item.description, AGENT_CHARACTERS)}" for item in agents)
 
 
 def _jobs(jobs: Sequence[JobLine]) -> Iterable[str]:
