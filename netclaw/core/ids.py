@@ -55,6 +55,17 @@ def is_child_key(session_id: SessionId) -> bool:
     return _CHILD_INFIX in session_id
 
 
+def chat_key(session_id: SessionId) -> SessionId:
+    """The session that people know: the parent of a child run, any other session itself."""
+    return SessionId(session_id.rpartition(_CHILD_INFIX)[0] or session_id)
+
+
+def run_of_key(session_id: SessionId) -> RunId | None:
+    """The run whose own session this is, by its id; None for a session of people."""
+    parent, _, run_id = session_id.rpartition(_CHILD_INFIX)
+    return RunId(run_id) if parent else None
+
+
 def may_create_by_name(session_id: SessionId) -> bool:
     """Whether a person may create this id by naming it (cli.md, `--resume`).
 

@@ -104,5 +104,16 @@ def storage_of(home: str, root: str, uid: int, session_id: SessionId) -> Session
     return SessionStorage(home=home, root=root, tmp=temp_parent_dir(uid, home, session_id))
 
 
+def storage_of_run(
+    home: str, parent_root: str, uid: int, parent: SessionId, run_id: RunId
+) -> SessionStorage:
+    """All folders of a child run: within its parent's envelope and temporary folder."""
+    return SessionStorage(
+        home=home,
+        root=child_run_dir(parent_root, run_id),
+        tmp=temp_child_dir(uid, home, parent, run_id),
+    )
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

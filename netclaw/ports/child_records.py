@@ -84,5 +84,8 @@ class ChildStore(Protocol):
     async def children_of(self, parent: SessionId) -> tuple[SessionId, ...]:
         """The child sessions of a session that have rows, oldest first."""
 
+    async def parents_of_children(self) -> tuple[SessionId, ...]:
+        """The sessions of which there are child sessions, or were, in no order."""
+
     async def stale_children(self, *, limit: int) -> tuple[SessionId, ...]:
         """Child sessions of which nobody will hear: told of, or their parent is gone or reset."""

@@ -39,8 +39,9 @@ _NAMED = f"{_SELECT} c.run_id = ? ORDER BY c.id"
 _OF_CHILD = f"{_SELECT} c.child = ? ORDER BY c.id DESC LIMIT 1"
 _ONE = f"{_SELECT} s.key = ? AND c.run_id = ?"
 _CHILDREN = "SELECT key FROM sessions WHERE parent = ? AND key >= ' ' ORDER BY id"
+_PARENTS = "SELECT DISTINCT parent FROM sessions WHERE parent IS NOT NULL AND key >= ' '"
 _STALE = (
-    "SELECT key FROM sessions AS s WHERE kind = 'child' AND key >= ' ' AND NOT EXISTS ("
+    "SELECT key FROM sessions AS s WHERE parent IS NOT NULL AND key >= ' ' AND NOT EXISTS ("
     "SELECT 1 FROM child_runs AS c JOIN sessions AS p ON p.id = c.session"
     " WHERE c.child = s.key AND c.told_seq IS NULL AND p.key >= ' ') ORDER BY id LIMIT ?"
 )
@@ -81,6 +82,10 @@ class ChildLists:
     async def children_of(self, parent: SessionId) -> tuple[SessionId, ...]:
         """The child sessions of a session."""
         return await self._readers.read(lambda db: _keys(db, _CHILDREN, (parent,)))
+
+    async def parents_of_children(self) -> tuple[SessionId, ...]:
+        """The sessions of which there are child sessions."""
+        return await self._readers.read(lambda db: _keys(db, _PARENTS, ()))
 
     async def stale_children(self, *, limit: int) -> tuple[SessionId, ...]:
         """Child sessions of which nobody will hear."""

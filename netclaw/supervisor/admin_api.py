@@ -15,17 +15,20 @@ from typing import Protocol
 from netclaw import __version__
 from netclaw.core.errors import (
     ErrorCategory,
+    InvalidArgumentError,
     OperationTimeoutError,
     QuarantinedError,
     StorageReadOnlyError,
 )
-from netclaw.core.ids import SessionId, TurnId, parse_session_id
+from netclaw.core.ids import SessionId, TurnId, parse_session_id, run_of_key
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.callers import Caller
+from netclaw.supervisor.child_purge import ChildPurge
+from netclaw.supervisor.children import Children
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.envelope import check_layout
 from netclaw.supervisor.gateway_api import Gateway
@@ -35,6 +38,7 @@ from netclaw.supervisor.memory_use import measure
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
+from netclaw.supervisor.runs_api import AdminRuns
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.batches import split_row
@@ -84,7 +88,7 @@ class Daemon(Protocol):
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
 
 
-class Admin(AdminGrants, AdminJobs):
+class Admin(AdminGrants, AdminJobs, AdminRuns):
     """Implements `Admin` of admin.proto; see there for what each method promises."""
 
     def __init__(
@@ -95,6 +99,8 @@ class Admin(AdminGrants, AdminJobs):
         gateway: Gateway,
         daemon: Daemon,
         *,
+        children: Children,
+        purge: ChildPurge,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._services = services
@@ -102,6 +108,8 @@ class Admin(AdminGrants, AdminJobs):
         self._admissions = admissions
         self._gateway = gateway
         self._daemon = daemon
+        self._children = children
+        self._purge = purge
         self._monotonic = monotonic
         self._began = monotonic()
 
@@ -113,13 +121,14 @@ class Admin(AdminGrants, AdminJobs):
 
     async def stop_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Drain, end what is open, leave it passive until something new arrives."""
-        slot = await self._slot(request)
+        slot = await self._own_slot(request)
         await self._router.rest(slot, self._drain_command(AfterDrain.NOTHING))
+        await self._children.stop_all_of(slot.session_id)
         return await self._row(slot)
 
     async def restart_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Drain, lift a quarantine, start again; not where no start could get further."""
-        slot = await self._slot(request)
+        slot = await self._own_slot(request)
         record = await self._router.record(slot.session_id)
         check_layout(slot.session_id, record)
         if record.is_quarantined:
@@ -135,22 +144,24 @@ class Admin(AdminGrants, AdminJobs):
 
     async def reset_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Begin a new life; it stands behind the old one, so that this must be readable."""
-        slot = await self._slot(request)
+        slot = await self._own_slot(request)
         check_layout(slot.session_id, await self._router.record(slot.session_id))
         async with self._router.exclusive(slot):
             state = await read_state(self._services.store, slot.session_id)
             await self._services.store.reset_session(slot.session_id, at=self._services.now_ms())
             self._services.consents.chats.forget(slot.session_id)
+            await self._purge.purge_all_of(slot.session_id)
             _tell_senders(slot, state, RESET_SENTENCE)
         return await self._row(slot)
 
     async def delete_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
         """Remove its rows, move its files to the trash; those of other layouts stay in place."""
-        slot = await self._slot(request)
+        slot = await self._own_slot(request)
         record = await self._router.record(slot.session_id)
         async with self._router.exclusive(slot):
             state = await read_state_if_readable(self._services.store, slot.session_id)
             await self._services.store.delete_session(slot.session_id)
+            await self._purge.purge_all_of(slot.session_id)
             self._services.consents.chats.forget(slot.session_id)
             self._admissions.forget(slot.session_id)
             slot.hold = None
@@ -163,7 +174,7 @@ class Admin(AdminGrants, AdminJobs):
 
     async def compact_session(self, request: pb.SessionRef, caller: Caller) -> SessionRow:
         """Let it shorten its history now, or after its turn; starts it if it is passive."""
-        slot = await self._slot(request)
+        slot = await self._own_slot(request)
         if slot.hold is not None:
             raise QuarantinedError("This session is quarantined and does not run.")
         if slot.live is None:
@@ -269,6 +280,16 @@ class Admin(AdminGrants, AdminJobs):
         record = await self._router.record(parse_session_id(request.session_id))
         self._router.note_record(record)
         return self._router.slot(record.session_id)
+
+    async def _own_slot(self, request: pb.SessionRef) -> Slot:
+        """The slot of a session that is not steered by its parent."""
+        slot = await self._slot(request)
+        if slot.is_child:
+            raise InvalidArgumentError(
+                f"{slot.session_id} is the session of a child run, which its parent steers.",
+                fix=f"`netclaw runs cancel {run_of_key(slot.session_id)}` ends the run.",
+            )
+        return slot
 
     async def _row(self, slot: Slot) -> SessionRow:
         record = await self._router.record(SessionId(slot.session_id))

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.context import modality
-from netclaw.core.errors import DeniedByPolicyError, InputIncompatibleError, NotFoundError
+from netclaw.core.errors import (
+    DeniedByPolicyError,
+    InputIncompatibleError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.admission import check_text
@@ -96,6 +101,10 @@ class Admissions:
             facts = await self._facts(session_id, message, caller, may_create_any=may_create_any)
         check_channel(caller, facts.channel)
         check_layout(session_id, facts)
+        targets = tuple(target_from_proto(target) for target in message.delivery_targets)
+        if is_child_key(session_id):
+            await self._check_run(session_id)
+            targets = ()  # who writes into a run is answered there and nowhere else (decision 62)
         media: tuple[MediaRef, ...] = ()
         if message.media:
             storage = self._services.envelopes.storage(session_id, facts)
@@ -111,12 +120,21 @@ class Admissions:
                 session_id,
                 facts.audience,
                 message.sender,
-                tuple(target_from_proto(target) for target in message.delivery_targets),
+                targets,
             ),
             attended=message.attended,
             at=self._services.now_ms(),
             media=media,
         )
+
+    async def _check_run(self, session_id: SessionId) -> None:
+        """Refuse a message to a run that will read none; raises `InvalidArgumentError`."""
+        run = await self._services.store.run_of_child(session_id)
+        if run is None or run.ended_at is not None:
+            raise InvalidArgumentError(
+                "This child run is over; it reads no more messages.",
+                fix="Write to the session that asked for it.",
+            )
 
     async def _check_modality(
         self,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from netclaw.core.errors import DeniedByPolicyError, StorageError
-from netclaw.core.ids import CallId, SessionId, parse_session_id
+from netclaw.core.ids import (
+    CallId,
+    RunId,
+    SessionId,
+    chat_key,
+    is_child_key,
+    parse_session_id,
+    run_of_key,
+)
 from netclaw.ports.answers import AnswerRequest, PendingConsent
 from netclaw.ports.journal import SessionRecord
 from netclaw.supervisor.callers import Caller, authority_for, check_short_text, may_see
@@ -30,6 +38,7 @@ class GatewayApprovals(GatewayReads):
         self, request: pb.AnswerApprovalRequest, caller: Caller
     ) -> pb.AnswerApprovalResponse:
         """Make an answer durable; its session was woken by the commit itself."""
+        self._redirect(request)
         record = await self._visible(request.session_id, caller)
         try:
             admission = await self._services.store.answer(self._answer(request, record, caller))
@@ -43,6 +52,16 @@ class GatewayApprovals(GatewayReads):
             duplicate=admission.is_duplicate,
             notice=HELD_NOTICE if is_held else "",
         )
+
+    def _redirect(self, request: pb.AnswerApprovalRequest) -> None:
+        """What a child run asks is answered with its parent, whose record people see.
+
+        Its place in the run's own journal is none in its parent's.
+        """
+        asked = parse_session_id(request.session_id)
+        if is_child_key(asked):
+            request.session_id = chat_key(asked)
+            request.request_seq = 0
 
     def _answer(
         self, request: pb.AnswerApprovalRequest, record: SessionRecord, caller: Caller
@@ -69,14 +88,18 @@ class GatewayApprovals(GatewayReads):
     ) -> pb.ListApprovalsResponse:
         """What waits for a person, oldest first."""
         wanted: SessionId | None = None
+        run: RunId | None = None
         if request.session_id:
-            wanted = parse_session_id(request.session_id)
+            wanted = chat_key(parse_session_id(request.session_id))
+            run = run_of_key(parse_session_id(request.session_id))
             await self._visible(wanted, caller)
         limit = min(request.limit or LIST_LIMIT, LIST_LIMIT)
         response = pb.ListApprovalsResponse()
         size = 0
         async for item in self._open_requests(request.after):
             if not may_see(caller, item.channel) or wanted not in (None, item.session_id):
+                continue
+            if run not in (None, item.run_id):
                 continue
             row = pending_row(item)
             size += row.ByteSize()

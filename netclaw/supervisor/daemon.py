@@ -18,6 +18,7 @@ from netclaw.core.errors import (
     InvalidArgumentError,
     NetclawError,
 )
+from netclaw.core.session.drain import CHILD_EXTRA_S
 from netclaw.core.supervision import is_start_held
 from netclaw.observe.redact import Redactor
 from netclaw.ports.journal import JournalStore
@@ -27,6 +28,8 @@ from netclaw.supervisor.admin_api import Admin, ReloadOutcome
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.attach import Attachments
 from netclaw.supervisor.callers import OPERATOR, TokenBook
+from netclaw.supervisor.child_purge import ChildPurge
+from netclaw.supervisor.children import Children
 from netclaw.supervisor.consents import Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.gateway_api import Gateway
@@ -132,18 +135,34 @@ class Supervisor:
         gate = StartGate(
             places=settings.daemon.max_live_sessions, concurrency=settings.daemon.start_concurrency
         )
-        self._host = SessionHost(self._tasks)
-        self._keeper = Keeper(
-            self.services, gate, Starter(self.services, self._host, str(parts.guard.host_socket))
+        child_gate = StartGate(
+            places=settings.daemon.max_live_children, concurrency=settings.daemon.start_concurrency
         )
+        self._host = SessionHost(self._tasks)
+        starter = Starter(self.services, self._host, str(parts.guard.host_socket))
+        self._keeper = Keeper(self.services, gate, child_gate, starter)
         self.router = Router(self.services, gate, self._keeper)
+        self._children = self.services.children = Children(self.services, self.router)
+        starter.tell(role_of=self._children.role_of, on_welcome=self._children.on_welcome)
         self._uploads = Uploads()
         self._attachments = Attachments(self.services, self.router)
         admissions = Admissions(self.services, self.router, self._uploads)
+        self._purge = ChildPurge(
+            self.services, self.router, self._children, forget=admissions.forget
+        )
+        self.router.tell(on_rest=self._children.on_rest, on_committed=self._purge.on_commit)
         self.gateway = Gateway(
             self.services, self.router, admissions, self._uploads, self._attachments
         )
-        self.admin = Admin(self.services, self.router, admissions, self.gateway, self)
+        self.admin = Admin(
+            self.services,
+            self.router,
+            admissions,
+            self.gateway,
+            self,
+            children=self._children,
+            purge=self._purge,
+        )
         self.tokens = TokenBook()
         self._servers = Servers(home.socket, parts.guard.host_socket)
         parts.local_model.when_changed(self._apply_settings)
@@ -207,6 +226,7 @@ class Supervisor:
         # Migrated, or complained of in the log, before anybody is asked for a consent it holds.
         self._tasks.start(self.services.consents.stored.read(), name="first look at the grants")
         self._tasks.start(JobCleanup(self.services).run(), name="clean-up of jobs")
+        self._tasks.start(self._purge.run(), name="purge of child runs")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -223,7 +243,7 @@ class Supervisor:
             self._manager.tell("RELOADING=1", f"MONOTONIC_USEC={usec}")
         else:
             self._manager.tell("STOPPING=1")
-        limit_s = self.services.settings.current.daemon.shutdown_s
+        limit_s = self.services.settings.current.daemon.shutdown_s + self._extra_s(wish)
         if self.when_ending is not None:
             self.when_ending(limit_s)
         try:
@@ -232,6 +252,11 @@ class Supervisor:
         except TimeoutError:
             _log.error("the stop took longer than %.0f s; what is left is killed", limit_s)
         return self.ending
+
+    def _extra_s(self, wish: Wish) -> float:
+        """What a restart has more of every budget while child runs are at work (decision 12)."""
+        is_longer = wish is Wish.RESTART and self._children.is_any_at_work()
+        return CHILD_EXTRA_S if is_longer else 0.0
 
     async def _until_end_is_wished(self) -> Wish:
         while True:
@@ -261,6 +286,7 @@ class Supervisor:
 
     async def _end(self, *, is_restart: bool) -> None:
         self._is_watching_over.set()
+        extra_s = self._extra_s(Wish.RESTART if is_restart else Wish.STOP)
         self._drain = Drain(
             self.services,
             self.router,
@@ -268,6 +294,7 @@ class Supervisor:
             self.gateway,
             self._attachments,
             self._servers,
+            extra_s=extra_s,
         )
         await self._drain.run(is_restart=is_restart)
         await self._parts.local_model.close()

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from netclaw.core import storage_layout as layout
 from netclaw.core.errors import SchemaNewerError
-from netclaw.core.ids import SessionId
+from netclaw.core.ids import SessionId, chat_key, run_of_key
 from netclaw.core.settings import SessionStorage
 
 _log = logging.getLogger(__name__)
@@ -48,6 +48,12 @@ class Envelopes:
 
     def shown(self, session_id: SessionId, bound: Binding) -> SessionStorage:
         """Where its folders are now, to be told; a moved home is said once, in one warning."""
+        run_id = run_of_key(session_id)
+        if run_id is not None:
+            parent = bound.storage_root.removesuffix(layout.child_run_dir("", run_id))
+            return layout.storage_of_run(
+                self._home, self._found(parent), os.getuid(), chat_key(session_id), run_id
+            )
         if bound.storage_layout == layout.UNVERSIONED:
             root = layout.unversioned_root(self._home, session_id, bound.storage_root)
         else:

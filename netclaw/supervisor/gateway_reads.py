@@ -52,7 +52,12 @@ class GatewayReads:
         after_id = request.after_id
         while len(found) < limit:
             page = await self._services.store.list_sessions(limit=limit, after_id=after_id)
-            found += [record for record in page if may_see(caller, record.channel)]
+            found += [
+                record
+                for record in page
+                if may_see(caller, record.channel)
+                and (request.with_children or record.parent is None)
+            ]
             if len(page) < limit:
                 break
             after_id = page[-1].session_id
@@ -83,6 +88,7 @@ class GatewayReads:
             open_child_runs=runs,
             jobs=jobs,
             parent=record.parent or "",
+            children=await self._services.store.children_of(record.session_id),
             working_directory=state.working_directory,
         )
 

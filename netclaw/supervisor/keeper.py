@@ -54,9 +54,13 @@ class Death:
 class Keeper:
     """The life cycle of sessions' processes."""
 
-    def __init__(self, services: Services, gate: StartGate, starter: Starter) -> None:
+    def __init__(
+        self, services: Services, gate: StartGate, child_gate: StartGate, starter: Starter
+    ) -> None:
         self._services = services
         self._gate = gate
+        self._child_gate = child_gate
+        """Places of child runs, beside those of sessions (decision 89)."""
         self._starter = starter
         self.is_draining = False
         """Nothing is started any more; what runs is asked to end."""
@@ -96,6 +100,8 @@ class Keeper:
         while not self._is_barred(slot):
             slot.state = SlotState.QUEUED
             await self._services.health.wait_usable()
+            if slot.is_child:
+                return slot.is_awaited
             if slot.is_forced or slot.is_wanted:
                 return True
             if slot.is_resting:
@@ -116,7 +122,8 @@ class Keeper:
 
     async def _one_life(self, slot: Slot) -> None:
         slot.state = SlotState.QUEUED
-        async with self._gate.place(slot.urgency):
+        gate = self._child_gate if slot.is_child else self._gate
+        async with gate.place(slot.urgency):
             death = await self._live_and_die(slot)
         delay_s = await self._after(slot, death) if death is not None else self._delay(slot)
         if delay_s > 0 and not self.is_draining:
@@ -186,7 +193,9 @@ class Keeper:
         _log.error("session %s cannot start: %s", slot.session_id, error.sentence)
         slot.live = None
         slot.state = SlotState.QUEUED
-        slot.is_wanted = not isinstance(error, NotFoundError)
+        is_gone = isinstance(error, NotFoundError)
+        slot.is_wanted = not is_gone
+        slot.is_awaited = slot.is_awaited and not is_gone
         slot.early_ends += 1
         live.close_stream()
         live.buried.set()

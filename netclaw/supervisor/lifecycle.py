@@ -37,6 +37,8 @@ class Drain:
         gateway: Gateway,
         attachments: Attachments,
         servers: Servers,
+        *,
+        extra_s: float = 0.0,
     ) -> None:
         self._services = services
         self._router = router
@@ -44,6 +46,8 @@ class Drain:
         self._gateway = gateway
         self._attachments = attachments
         self._servers = servers
+        self._extra_s = extra_s
+        """What the budget is longer, for child runs at work."""
         self._hurry = asyncio.Event()
 
     def hurry(self) -> None:
@@ -76,7 +80,7 @@ class Drain:
             kind="drain",
             is_restart=is_restart,
             then=AfterDrain.DAEMON_RESTART if is_restart else AfterDrain.DAEMON_STOP,
-            budget_s=self._services.settings.current.daemon.drain_s,
+            budget_s=self._services.settings.current.daemon.drain_s + self._extra_s,
             actor="daemon",
         )
         draining = [
@@ -85,7 +89,8 @@ class Drain:
                 name=f"drain of {slot.session_id}",
             )
             for slot in slots
-            if slot.live is not None
+            # A child run is told by its parent, whose record says what became of it.
+            if slot.live is not None and not slot.is_child
         ]
         if not draining:
             return
@@ -109,4 +114,8 @@ class Drain:
 
 def _is_active(slot: Slot) -> bool:
     live = slot.live
-    return live is not None and live.phase in (Phase.PROCESSING, Phase.COMPACTING)
+    return (
+        live is not None
+        and not slot.is_child
+        and live.phase in (Phase.PROCESSING, Phase.COMPACTING)
+    )

@@ -186,6 +186,15 @@ class LiveSession:
         elif not self.is_sealed:
             self._send_awaited(pb.ToSession(command=command))
 
+    def report(self, report: pb.ChildReport) -> bool:
+        """Tell the process what a child run of its session says; False: it takes no more.
+
+        One that was not welcomed yet is told after its Welcome of all that is held then.
+        """
+        if self._early is None and not self.is_sealed:
+            self._send_awaited(pb.ToSession(child_report=report))
+        return not self.is_sealed
+
     def set_interest(self, interest: int) -> None:
         """Tell the process what its subscribers want to see."""
         if self._early is None and not self.is_sealed:

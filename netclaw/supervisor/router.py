@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from netclaw.core.errors import NotFoundError
-from netclaw.core.ids import SessionId
+from netclaw.core.ids import SessionId, is_child_key
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.observe.context import about
 from netclaw.ports.journal import Commit, SessionRecord
@@ -47,7 +47,16 @@ class Router:
         self._slots: dict[SessionId, Slot] = {}
         self._idle: OrderedDict[SessionId, Slot] = OrderedDict()
         """Sessions that became idle, longest first; some may not be so any more."""
+        self._on_rest: Callable[[Slot], None] = lambda _slot: None
+        self._on_committed: Callable[[Commit], None] = lambda _commit: None
         gate.when_short(self._make_room)
+
+    def tell(
+        self, *, on_rest: Callable[[Slot], None], on_committed: Callable[[Commit], None]
+    ) -> None:
+        """Name who hears of sessions that have no process any more, and of commits."""
+        self._on_rest = on_rest
+        self._on_committed = on_committed
 
     # Finding ------------------------------------------------------------------------------
 
@@ -99,6 +108,7 @@ class Router:
         slot = self._slots.get(commit.session_id)
         if slot is not None:
             slot.on_commit(commit)
+        self._on_committed(commit)
         if commit.append_id is None:
             urgency = URGENCY_OF.get(commit.rows[-1].type)
             if urgency is not None:
@@ -121,11 +131,29 @@ class Router:
     def wake(self, session_id: SessionId, *, urgency: Urgency = Urgency.WORK) -> Slot:
         """Something durable waits for this session: let it run as soon as it may."""
         slot = self.slot(session_id)
+        if slot.is_child:
+            # Its process lives as long as its parent waits for it, whatever waits in it.
+            self.release(slot)
+            return slot
         slot.urgency = min(slot.urgency, urgency)
         slot.is_wanted = True
         slot.is_resting = False
         self._keep(slot)
         return slot
+
+    def force(self, slot: Slot) -> None:
+        """Start a session that somebody has a word for, whether or not it has work.
+
+        Not one that an operator stopped.
+        """
+        if not slot.is_resting:
+            slot.is_forced = True
+            self._keep(slot)
+
+    def await_child(self, slot: Slot) -> None:
+        """Have a process of a child run until its parent waits for it no more."""
+        slot.is_awaited = True
+        self._keep(slot)
 
     def look_after(self, session_ids: Iterable[SessionId]) -> None:
         """Start what has runnable work: at boot, and when the database recovered."""
@@ -134,7 +162,7 @@ class Router:
 
     def warm(self, session_ids: Iterable[SessionId]) -> list[Slot]:
         """Start sessions whether or not something waits for them."""
-        slots = [self.slot(session_id) for session_id in session_ids]
+        slots = [self.slot(key) for key in session_ids if not is_child_key(key)]
         for slot in slots:
             slot.is_forced = True
             self._keep(slot)
@@ -145,6 +173,9 @@ class Router:
         self.slot(session_id).hold = hold
 
     def _keep(self, slot: Slot) -> None:
+        if slot.is_child and not slot.is_awaited:
+            self.release(slot)
+            return
         if slot.keeper is None and not (slot.hold or slot.is_blocked or self._keeper.is_draining):
             task = self._services.tasks.start(
                 self._run_keeper(slot), name=f"keeper of {slot.session_id}"
@@ -158,18 +189,21 @@ class Router:
                 await self._keeper.keep(slot)
         finally:
             # In the same step in which it saw that nothing is due: a wake in between would be lost.
-            slot.keeper = None
-            self.release(slot)
+            self._at_rest(slot)
 
     def _on_keeper_gone(self, slot: Slot, task: asyncio.Task[None]) -> None:
         """A keeper that is cancelled before its first step never comes to its own end."""
         if slot.keeper is task:
-            slot.keeper = None
-            self.release(slot)
+            self._at_rest(slot)
+
+    def _at_rest(self, slot: Slot) -> None:
+        slot.keeper = None
+        self._on_rest(slot)
+        self.release(slot)
 
     def _on_phase(self, slot: Slot) -> None:
         self._idle.pop(slot.session_id, None)
-        if slot.is_idle:
+        if slot.is_idle and not slot.is_child:
             self._idle[slot.session_id] = slot
             if self._gate.is_short:
                 self._make_room()
@@ -251,7 +285,7 @@ class Router:
         if slot.live is not None:
             await self.drain(slot, command, EndReason.DRAIN)
         else:
-            await self._interrupt(slot)
+            await self.interrupt(slot)
         self._keep(slot)
 
     async def rest(self, slot: Slot, command: HostCommand) -> None:
@@ -264,7 +298,7 @@ class Router:
         if slot.live is not None:
             await self.drain(slot, command, EndReason.DRAIN)
         else:
-            await self._interrupt(slot)
+            await self.interrupt(slot)
         if slot.is_resting:
             async with self.exclusive(slot):
                 await settle_at_rest(self._services, slot)
@@ -279,10 +313,10 @@ class Router:
             if slot.live is not None:
                 await self.kill(slot)
             else:
-                await self._interrupt(slot)
+                await self.interrupt(slot)
             await asyncio.wait({keeper}, timeout=KEEPER_LOOK_S)
 
-    async def _interrupt(self, slot: Slot) -> None:
+    async def interrupt(self, slot: Slot) -> None:
         """End a wait for a place, the database or a backoff.
 
         A keeper without a process has nothing in its hands: whatever it waits for, it may go.

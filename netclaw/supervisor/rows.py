@@ -38,6 +38,7 @@ def session_row(
         kind=record.kind.value,
         context_tokens=record.context_tokens,
         context_window=context_window,
+        parent=record.parent or "",
     )
 
 

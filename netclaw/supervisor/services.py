@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from netclaw.ports.journal import JournalStore
 from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.spawner import Spawner
-from netclaw.supervisor.consents import Consents
+from netclaw.supervisor.consents import Asker, Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.ids import new_id, now_ms
 from netclaw.supervisor.job_slots import JobSlots
@@ -19,6 +20,16 @@ from netclaw.supervisor.storage_health import StorageHealth
 from netclaw.supervisor.tasks import Tasks
 from netclaw.wire.replay import Redact
 from netclaw.wire.sandbox_facts import UNKNOWN
+
+
+class ChildQuestions(Protocol):
+    """Answers what processes ask about child runs; made after what it needs to run them."""
+
+    def takes(self, kind: str) -> bool:
+        """Whether a question of this kind is about child runs."""
+
+    async def answer(self, asker: Asker, kind: str, payload: bytes) -> bytes:
+        """Answer one question; raises a `NetclawError` to refuse it."""
 
 
 def _show_as_is(text: str) -> str:
@@ -38,6 +49,7 @@ class Services:
     envelopes: Envelopes
     consents: Consents
     job_slots: JobSlots = field(init=False)
+    children: ChildQuestions | None = None
     pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from netclaw.core.errors import InvalidArgumentError, StorageError
-from netclaw.core.ids import InputId, SessionId
+from netclaw.core.ids import InputId, SessionId, is_child_key
 from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.phase import Phase
 from netclaw.ports.journal import Commit
@@ -102,6 +102,11 @@ class Slot:
         """Something was admitted since the keeper last looked."""
         self.is_forced = False
         """Start it even without runnable work (an operator's restart)."""
+        self.is_child = is_child_key(session_id)
+        """Whether it is the session of a child run."""
+        self.is_awaited = False
+        """Of a child run: its parent waits for what its process reports. It has a process just as
+        long as that is so."""
         self.blocks = 0
         """Changes under way that must not meet a process: no start while there are any."""
         self.change = asyncio.Lock()
@@ -180,7 +185,7 @@ class Slot:
         return (
             self.keeper is None
             and self.hold is None
-            and not (self.is_wanted or self.is_forced)
+            and not (self.is_wanted or self.is_forced or self.is_awaited)
             and self._stop_wish is None
             and not self.is_blocked
             and not self.is_resting
@@ -295,6 +300,9 @@ class Slot:
             raise InvalidArgumentError("A process asks nothing before it was welcomed.")
         if kind in SLOT_KINDS and self.live is not None:
             return await self._services.job_slots.answer(self.live, kind, payload)
+        children = self._services.children
+        if children is not None and children.takes(kind):
+            return await children.answer(self.asker, kind, payload)
         return await self._services.consents.answer(self.asker, kind, payload)
 
     def _on_interest(self, interest: int) -> None:

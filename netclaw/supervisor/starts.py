@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 
 from netclaw.core.errors import NotFoundError, QuarantinedError
 from netclaw.core.ids import SessionId
@@ -20,7 +21,7 @@ from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.journal_codec import encode_settings
 from netclaw.wire.sandbox_facts import encode_facts
-from netclaw.wire.v1.session_host_pb2 import Welcome
+from netclaw.wire.v1.session_host_pb2 import ChildRole, Welcome
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,18 @@ class Starter:
         self._services = services
         self._host = host
         self._host_socket = host_socket
+        self._role_of: Callable[[SessionId], ChildRole | None] = lambda _session_id: None
+        self._on_welcome: Callable[[Slot], None] = lambda _slot: None
+
+    def tell(
+        self,
+        *,
+        role_of: Callable[[SessionId], ChildRole | None],
+        on_welcome: Callable[[Slot], None],
+    ) -> None:
+        """Name who knows the runs that processes work for, and who has a word for new ones."""
+        self._role_of = role_of
+        self._on_welcome = on_welcome
 
     def prepare(self, slot: Slot) -> LiveSession:
         """Make the live session, so that commits from now on are kept for it."""
@@ -70,6 +83,7 @@ class Starter:
         slot.asker = Asker(session_id=slot.session_id, audience=point.record.audience)
         slot.hub.begin_incarnation(point.incarnation)
         live.welcome(self._welcome(slot, point), point.record.head)
+        self._on_welcome(slot)
         if live.end_reason is not None:
             # Somebody wanted it dead before it was born.
             live.process.kill()
@@ -122,6 +136,7 @@ class Starter:
             generation=self._services.generation,
             redactions=settings.redactions,
             sandbox=encode_facts(self._services.sandbox),
+            child=self._role_of(slot.session_id),
         )
         if point.snapshot is not None:
             welcome.snapshot = point.snapshot.payload

@@ -116,6 +116,11 @@ class MemoryRunLists:
         known = self._data.sessions.values()
         return tuple(item.new.session_id for item in known if item.new.parent == parent)
 
+    async def parents_of_children(self) -> tuple[SessionId, ...]:
+        """The sessions of which there are child sessions."""
+        known = self._data.sessions.values()
+        return tuple({item.new.parent for item in known if item.new.parent is not None})
+
     async def stale_children(self, *, limit: int) -> tuple[SessionId, ...]:
         """Child sessions of which nobody will hear."""
         awaited = {run.child for run in self._all_runs() if run.told_at is None}

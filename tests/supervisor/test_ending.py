@@ -53,14 +53,14 @@ async def passive(world: InProcess) -> None:
 async def just_woken(world: InProcess) -> None:
     """The keeper exists and has not taken its first step when the order comes."""
     await world.ensure(NAME)
-    end = world.supervisor.router._interrupt
+    end = world.supervisor.router.interrupt
 
     async def wake_first(slot: Slot) -> None:
         world.supervisor.router.wake(SessionId(NAME))
-        world.supervisor.router._interrupt = end  # type: ignore[method-assign]
+        world.supervisor.router.interrupt = end  # type: ignore[method-assign]
         await end(slot)
 
-    world.supervisor.router._interrupt = wake_first  # type: ignore[method-assign]
+    world.supervisor.router.interrupt = wake_first  # type: ignore[method-assign]
 
 
 async def waits_for_a_place(world: InProcess) -> None:
