@@ -286,7 +286,7 @@ async def build_session(
         post=actor.post,
         ending=ending,
     )
-    leave = partial(ending.finish, ExitCode.PASSIVATED)
+    leave: Callable[[], None] = partial(ending.finish, ExitCode.PASSIVATED)
     if welcome.HasField("child"):
         reporter = ChildReporter(
             welcome.child,
