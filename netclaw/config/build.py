@@ -240,6 +240,11 @@ def _tuning(config: Config) -> SessionTuning:
     )
 
 
+def _place(text: str) -> str:
+    """A configured place, absolute and without dot segments; links are followed when it is used."""
+    return os.path.normpath(os.path.expanduser(text))  # noqa: PTH111
+
+
 def _tools(home: Home, config: Config) -> ToolSettings:
     tools, sandbox, security = config.tools, config.tools.sandbox, config.security
     by_posture = (
@@ -259,6 +264,7 @@ def _tools(home: Home, config: Config) -> ToolSettings:
         sandbox_backend=sandbox.backend,
         sandbox_network=sandbox.network,
         writable_roots=tuple(os.path.expanduser(root) for root in sandbox.writable_roots),  # noqa: PTH111
+        credentials=tuple(map(_place, sandbox.credentials)),
         memory_mib=sandbox.memory_mib,
         processes=sandbox.processes,
         file_size_mib=sandbox.file_size_mib,

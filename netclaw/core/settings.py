@@ -109,6 +109,8 @@ class ToolSettings:
     sandbox_backend: SandboxBackendChoice = SandboxBackendChoice.AUTO
     sandbox_network: SandboxNetwork = SandboxNetwork.GRANTED
     writable_roots: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    """Tools.Sandbox.Credentials: shown, read-only, to commands that a person consented to."""
     memory_mib: int = 2048
     processes: int = 512
     file_size_mib: int = 2048

@@ -51,6 +51,9 @@ class SandboxProfile:
     shown: tuple[str, ...] = ()
     """Seen because the command names them, where a backend would not show them; left out like
     `named`, where services keep sockets, and where it could not hide what lies inside."""
+    credentials: tuple[str, ...] = ()
+    """Not hidden although they hold what lets in elsewhere, and never writable; left out in and
+    around every netclaw home. What else is hidden inside one stays hidden."""
     masked: tuple[str, ...] = ()
     """Protected files and folders, hidden last, whatever was bound before."""
     tmp: str = ""

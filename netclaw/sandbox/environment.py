@@ -16,7 +16,11 @@ DEFAULT_LANG = "C.UTF-8"
 INHERITED = re.compile(r"LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME")
 """Names taken over from the session process when their value is harmless."""
 
-SETTABLE = re.compile(r"HOME|TMPDIR|TMP|TEMP|LANG|TZ|TERM|SHELL|PATH")
+SETTABLE = re.compile(
+    r"HOME|TMPDIR|TMP|TEMP|LANG|TZ|TERM|SHELL|PATH"
+    r"|GIT_CONFIG_(COUNT|GLOBAL|(KEY|VALUE)_[0-9])"
+    r"|(GH|GLAB)_CONFIG_DIR|CLOUDSDK_CONFIG|DOCKER_CONFIG|NPM_CONFIG_USERCONFIG"
+)
 """Names a caller may set for one command; anything else it asks for is dropped."""
 
 _HARMLESS_VALUE = re.compile(r"[A-Za-z0-9_.,:@+/ -]{1,128}")

@@ -75,7 +75,7 @@ def plan_rules(
             is_below(place, path) for place in (*protected, *private.files, *private.folders)
         )
     ]
-    for path in (*profile.readable, *shown):
+    for path in (*profile.readable, *private.opened, *shown):
         with suppress(OSError):  # neither there nor a link: left out
             readable.append((path, identity_of(path)))
     writable: list[Place] = []
@@ -87,6 +87,10 @@ def plan_rules(
             raise ViewError(message)
         if may_be_writable(path, user_home=user_home, protected=protected):
             writable.append((path, identity))
+    for path in private.opened:
+        if is_below_any(path, (place for place, _ in writable)):
+            message = f"Landlock cannot keep {path} from being written in a writable folder."
+            raise ViewError(message)
     shown = [os.path.realpath(path) for path, _ in (*readable, *writable)]
     # A root that is itself such a folder was bound on purpose.
     hidden = [*protected, *private.files, *(path for path in private.folders if path not in shown)]

@@ -26,6 +26,8 @@ class PrivatePlaces:
     folders: tuple[str, ...]
     """Other homes and credential folders."""
     files: tuple[str, ...]
+    opened: tuple[str, ...] = ()
+    """Credentials that the call may see: in neither of the two, for reading alone."""
 
     @property
     def every_folder(self) -> tuple[str, ...]:
@@ -65,7 +67,19 @@ def find_private_places(
     for folder in dict.fromkeys((*filter(is_seen, (*around, *users)), *roots)):
         found += homes.homes_in(folder)
     folders = dict.fromkeys(path for path in found if path not in {home, *default})
+    opened = tuple(_opened(profile, (home, *default, *folders)))
     files: dict[str, None] = {}
     for path, is_folder in credentials.find_credentials(users):
-        (folders if is_folder else files)[path] = None
-    return PrivatePlaces(default_homes=default, folders=tuple(folders), files=tuple(files))
+        if path not in opened:
+            (folders if is_folder else files)[path] = None
+    return PrivatePlaces(
+        default_homes=default, folders=tuple(folders), files=tuple(files), opened=opened
+    )
+
+
+def _opened(profile: SandboxProfile, known: tuple[str, ...]) -> Iterable[str]:
+    """Those of the listed credentials that touch no netclaw home, wherever their links lead."""
+    for path in profile.credentials:
+        is_around = any(is_below(place, path) for place in known)
+        if not (is_around or is_below_any(path, known) or homes.home_around(path) is not None):
+            yield path

@@ -165,7 +165,7 @@ def _roots(profile: SandboxProfile, places: HostPlaces, private: PrivatePlaces) 
         and (os.path.isfile(path) or not is_below_any(path, profile.masked))
     ]
     protected = (home, *profile.masked, *private.default_homes)
-    for path in (*profile.readable, *private.of_named(shown, home)):
+    for path in (*profile.readable, *private.opened, *private.of_named(shown, home)):
         with suppress(OSError):  # neither there nor a link: left out
             yield Step(mount=Mount.READ_IF_THERE, path=path, identity=identity_of(path))
     named = private.of_named(profile.named, home)
@@ -231,6 +231,7 @@ def _pins(private: PrivatePlaces, roots: list[Step]) -> Iterator[Step]:
     """
     bound = [step.path for step in roots]
     places = [path for path in (*private.every_folder, *private.files) if path not in bound]
+    places += private.opened
     for root in (step.path for step in roots if step.mount is Mount.WRITE):
         for place in (path for path in places if is_below(path, root)):
             folder = os.path.dirname(place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from netclaw.core.authz.credential_access import may_be_shown
 from netclaw.core.authz.path_access import Root
 from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.authz.sandbox_access import is_covered
@@ -35,10 +36,22 @@ def profile_of(clearance: Clearance, storage: SessionStorage) -> SandboxProfile 
         named=access.writable,
         readable=(project.resolved,) if project is not None and is_read_only else (),
         shown=access.readable,
+        credentials=tuple(_credentials(clearance)),
         masked=(*protected_paths(home), os.path.realpath(storage.staging)),
         tmp=tmp,
         has_network=access.has_network,
     )
+
+
+def _credentials(clearance: Clearance) -> Iterator[str]:
+    """Those that are there, as the kernel will see them; links are followed."""
+    protected = clearance.policy.protected
+    for place in clearance.access.credentials:
+        real = os.path.realpath(place)
+        if os.path.exists(real) and may_be_shown(
+            real, homes=protected.homes, user_home=protected.user_home
+        ):
+            yield real
 
 
 def _own(clearance: Clearance, tmp: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from netclaw.tools.faults import ToolFault
 from netclaw.tools.schema import Arguments, Field, Kind
 from netclaw.tools.shell_background import start_job
 from netclaw.tools.shell_confinement import clear_again, profile_of
+from netclaw.tools.shell_environment import environment_of
 from netclaw.tools.shell_program import shell_program
 from netclaw.tools.shell_verdict import boundary, lost_files, verdict
 from netclaw.tools.tool import OPERATOR_ONLY, Outcome, Scope
@@ -73,7 +74,9 @@ class ShellExecute:
         request = ShellRequest(
             argv=(shell_program(), "--norc", "--noprofile", "-c", call.command),
             cwd=call.surroundings.cwd,
-            environment=_environment(context),
+            environment=environment_of(
+                context.storage, scope.clearance.decision, scope.clearance.access.credentials
+            ),
             profile=profile_of(scope.clearance, context.storage),
             limits=_job_limits(arguments, context) if is_job else _limits(arguments, context),
             umask=context.settings.umask,
@@ -121,11 +124,6 @@ def judged_call(clearance: Clearance) -> ShellCall:
     if not os.path.isdir(folder):
         raise ToolFault.missing(f"The folder {folder} does not exist.")
     return call
-
-
-def _environment(context: ToolContext) -> dict[str, str]:
-    tmp = context.storage.tmp
-    return {"HOME": tmp, "TMPDIR": tmp, "TMP": tmp, "TEMP": tmp}
 
 
 def _limits(arguments: Arguments, context: ToolContext) -> ShellLimits:

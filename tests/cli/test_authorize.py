@@ -374,3 +374,14 @@ def test_a_folder_that_is_gone(cli: Cli, short_tmp: Path, monkeypatch: pytest.Mo
     monkeypatch.undo()
     assert result.code == 1
     assert "Name one with --cwd DIR." in result.err
+
+
+@pytest.mark.requirement("access.credentials-told")
+def test_credentials_that_a_call_would_see_are_named(cli: Cli, in_project: Path) -> None:
+    place = str(in_project.parent / ".ssh")
+    cli.ok("config", "set", "Tools.Sandbox.Credentials", '["~/.ssh"]')
+    asked = explained(cli, "--", "git push")
+    assert asked["sandbox"]["credentials"] == [place]
+    assert place in cli.ok("authorize", "--", "git push").out
+    for command in ("git status", f"cat {place}/id"):
+        assert "credentials" not in explained(cli, "--", command)["sandbox"]

@@ -118,3 +118,15 @@ def test_broken_deny_rules_are_a_failure_and_are_told_once(cli: Cli, home: Home)
     rows = json.loads(cli("doctor", "--json").out)["checks"]
     told = [row for row in rows if "hard-deny-overrides.json" in row["message"]]
     assert [(row["name"], row["verdict"]) for row in told] == [("deny rules", "FAIL")]
+
+
+@pytest.mark.requirement("access.credentials-told")
+def test_shown_credentials_are_a_warning_that_says_what_reads_them(home: Home) -> None:
+    listed: dict[str, Json] = {"Sandbox": {"Credentials": ["/home/op/.ssh"]}}
+    (finding,) = look(home, Tools=listed)
+    assert finding.verdict is Verdict.WARN
+    assert "/home/op/.ssh" in finding.message
+    assert "core.sshCommand" in finding.message
+    assert "config unset" in finding.fix
+    (finding,) = look(home, Tools=listed | {"ShellMode": "Off"})
+    assert finding.verdict is Verdict.PASS

@@ -90,6 +90,7 @@ def test_environment_values_take_the_type_of_their_key(temp: TempHome) -> None:
         NETCLAW_Supervision__BackoffSeconds="[0, 0.5]",
         NETCLAW_Tools__Sandbox__WritableRoots__0="/srv/a",
         NETCLAW_Tools__Sandbox__WritableRoots__1="/srv/b",
+        NETCLAW_Tools__Sandbox__Credentials__0="~/./.ssh/",
         NETCLAW_Memory__Enabled="false",
         NETCLAW_Slack__DefaultChannelId="123",
         NETCLAW_HOME="/elsewhere",
@@ -99,6 +100,7 @@ def test_environment_values_take_the_type_of_their_key(temp: TempHome) -> None:
     assert loaded.session.tuning.idle_s == 0
     assert loaded.supervision.backoff_s == (0.0, 0.5)
     assert loaded.session.tools.writable_roots == ("/srv/a", "/srv/b")
+    assert loaded.session.tools.credentials == (str(Path("~/.ssh").expanduser()),)
     assert loaded.model.memory.enabled is False
     assert loaded.model.slack.default_channel_id == "123"
     assert loaded.model.mcp_servers["one"].command == "true"

@@ -61,6 +61,8 @@ def is_exact(candidate: Candidate) -> bool:
 def _sandbox_row(explained: Explained, access: SandboxAccess) -> JsonRow:
     writable: list[JsonValue] = [*writable_folders(explained, access)]
     row: JsonRow = {"write": writable, "network": access.has_network}
+    if access.credentials:
+        row |= {"credentials": [*access.credentials]}
     return row if access.is_confined else row | {"confined": False}
 
 
@@ -146,6 +148,8 @@ def _kernel(app: App, explained: Explained, access: SandboxAccess) -> Iterator[s
         yield _fact(app, "" if at else "write", folder)
     for path in access.readable:
         yield _fact(app, "also read", path)
+    for path in access.credentials:
+        yield _fact(app, "secrets", f"{path} (read-only, for you let it run)")
     yield _fact(app, "network", "on" if access.has_network else "off")
 
 

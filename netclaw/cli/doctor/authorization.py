@@ -32,6 +32,7 @@ def check_authorization(tools: ToolSettings, home: Home) -> Iterator[Finding]:
         *_deny_rules(tools, home),
         *_unrestricted(tools),
         *_silent_shell(tools),
+        *_credentials(tools),
         *_useless_consent(tools),
         *_useless_grants(tools, home),
     ]
@@ -84,6 +85,19 @@ def _silent_shell(tools: ToolSettings) -> Iterator[Finding]:
             f"{key} is Auto: Personal runs every command that no rule forbids without asking.",
             f"netclaw config set {key} Approval",
         )
+
+
+def _credentials(tools: ToolSettings) -> Iterator[Finding]:
+    if not tools.credentials or tools.shell_mode is not ShellMode.SANDBOX_ONLY:
+        return
+    yield warned(
+        "credentials",
+        f"Commands that you let run, once or by a grant, can read {', '.join(tools.credentials)}"
+        " and have the network. A repository's own configuration and scripts can name programs that"
+        " such a command starts (hooks, core.sshCommand, package scripts): they read the same.",
+        "Grant nothing wider than `git push` in repositories you trust, or run"
+        " `netclaw config unset Tools.Sandbox.Credentials`.",
+    )
 
 
 def _useless_consent(tools: ToolSettings) -> Iterator[Finding]:

@@ -39,6 +39,11 @@ class Sandbox(Section):
     writable_roots: tuple[FolderPath, ...] = Field(
         (), description="Folders that are writable beside the session's own (file profile All)."
     )
+    credentials: tuple[FolderPath, ...] = Field(
+        (),
+        description="Hidden places of credentials (`~/.ssh`) that commands with consent or a grant "
+        "may read.",
+    )
     memory_mib: int = Field(
         2048, alias="MemoryMiB", ge=16, le=1_048_576, description="Memory of one command in MiB."
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
-from netclaw.core.authz import safe_catalogue
+from netclaw.core.authz import credential_access, safe_catalogue
 from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.facts import Candidate, PathKind, PathUse
 from netclaw.core.authz.path_access import FileMode, Root
@@ -49,6 +49,9 @@ class SandboxAccess:
     readable: tuple[str, ...] = ()
     """Files and folders, resolved, that the call names or works in: shown where a backend would
     not show them, and never more writable for that."""
+    credentials: tuple[str, ...] = ()
+    """Places that the operator lists, as configured: shown read-only although they hold what lets
+    in elsewhere, because somebody consented to this call."""
     has_network: bool = False
     is_confined: bool = True
     """False where the operator lets commands run as they are (`ShellMode` HostAllowed)."""
@@ -70,7 +73,7 @@ def access_of(
         return NOTHING
     if policy.shell_mode is ShellMode.HOST_ALLOWED:
         return SandboxAccess(writable=(), has_network=True, is_confined=False)
-    mode, places = policy.profile.write.mode, _Places.of(policy)
+    mode, places = policy.profile.write.mode, _Places.of(policy, settings.credentials)
     configured = dict.fromkeys(_configured(policy, settings))
     named = _written(call, policy) if mode is FileMode.ALL else ()
     writable = _outermost(path for path in named if places.may_write(path))
@@ -80,6 +83,7 @@ def access_of(
         writable=writable[:MAX_WRITABLE],
         configured=tuple(filter(places.may_be_configured, configured)),
         readable=tuple(path for path in seen if not _is_within(path, opened))[:MAX_READABLE],
+        credentials=_credentials(places, decision, settings),
         has_network=_has_network(settings.sandbox_network, decision),
     )
 
@@ -90,6 +94,7 @@ def is_covered(given: SandboxAccess, now: SandboxAccess) -> bool:
         set(given.writable) <= set(now.writable)
         and set(given.configured) <= set(now.configured)
         and set(given.readable) <= set(now.readable)
+        and set(given.credentials) <= set(now.credentials)
         and given.has_network <= now.has_network
         and given.is_confined >= now.is_confined
     )
@@ -103,6 +108,12 @@ def _configured(policy: Policy, settings: ToolSettings) -> Iterator[str]:
         )
     if rule.mode is FileMode.ALL:
         yield from settings.writable_roots
+
+
+def _credentials(places: _Places, decision: Decision, settings: ToolSettings) -> tuple[str, ...]:
+    if not (settings.credentials and credential_access.is_shown(decision)):
+        return ()
+    return tuple(filter(places.may_be_credential, dict.fromkeys(settings.credentials)))
 
 
 def _has_network(setting: SandboxNetwork, decision: Decision) -> bool:
@@ -130,8 +141,8 @@ class _Places:
     """Folders of the home that the audience may read whole."""
 
     @classmethod
-    def of(cls, policy: Policy) -> _Places:
-        """The places of one policy."""
+    def of(cls, policy: Policy, credentials: Iterable[str]) -> _Places:
+        """The places of one policy; `credentials` are those that the operator lists."""
         user_home = policy.protected.user_home
         own = [root.resolved for root in policy.roots.own]
         others = tuple(_parent(path) for path in own if is_below_any(path, policy.temporary))
@@ -140,7 +151,7 @@ class _Places:
         project = policy.roots.project
         if project is not None and not project.is_read_only:
             own.append(project.resolved)
-        closed = frozenset((*homes, *others, *secrets))
+        closed = frozenset((*homes, *others, *secrets, *credentials))
         return cls(
             protected=policy.protected,
             homes=homes,
@@ -167,6 +178,12 @@ class _Places:
     def may_be_configured(self, folder: str) -> bool:
         """Whether a folder may be writable because the operator says so."""
         return may_be_writable(folder, user_home=self.protected.user_home, protected=self.homes)
+
+    def may_be_credential(self, place: str) -> bool:
+        """Whether a place of credentials may be shown because the operator says so."""
+        return credential_access.may_be_shown(
+            place, homes=self.homes, user_home=self.protected.user_home
+        )
 
     def may_see(self, path: str) -> bool:
         """Whether a folder or file is shown because a command names it or works in it."""
