@@ -56,4 +56,75 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         source="decision 62",
         text="A person who writes into a run's session neither ends it nor changes its requester.",
     ),
+    Requirement(
+        id="parent.spawn",
+        source="S3 open child run, S0 Sub-agents",
+        text="spawn_agent answers once the run is on record, with exactly four texts, and freezes"
+        " what the run is told; without an agent, a task, an audience or the switch nothing"
+        " starts.",
+    ),
+    Requirement(
+        id="parent.deliver",
+        source="S0 Sub-agents, decision 64",
+        text="A run's end is on record before it is acknowledged and told of in one later turn that"
+        " names run, state and result.md; what the run wrote joins the recent files.",
+    ),
+    Requirement(
+        id="parent.start-fails",
+        source="S0 Sub-agents",
+        text="A run that was accepted and cannot be started ends failed, and its parent is told.",
+    ),
+    Requirement(
+        id="parent.check",
+        source="S0 check_agent_run",
+        text="check_agent_run tells admission and closing of a cancel apart, and tells whoever may"
+        " not see a run what it tells who names none.",
+    ),
+    Requirement(
+        id="parent.cancel-outside",
+        source="issue 5 item 9",
+        text="An operator cancels a run from outside and hears what became of it once that is"
+        " durable.",
+    ),
+    Requirement(
+        id="parent.pause",
+        source="S3 child consent pause",
+        text="While a request of a run is open nothing is spawned; its answer starts the run anew"
+        " with the answers of its parked calls.",
+    ),
+    Requirement(
+        id="parent.passive",
+        source="S3 parked child run",
+        text="A parked run is answered and resumed also after its parent was passivated.",
+    ),
+    Requirement(
+        id="parent.drain",
+        source="S3 drain park",
+        text="A drain has the runs park and resumes them in the next process; one that is too slow"
+        " is killed and lost.",
+    ),
+    Requirement(
+        id="parent.again",
+        source="issue 5 item 6",
+        text="Wherever a parent is killed, its run is accepted once, ends once and is told of once.",
+    ),
+    Requirement(
+        id="agents.files",
+        source="S0 Sub-agents",
+        text="Agents are defined by files with front matter and a body that is used as it is; a bad"
+        " one is left out alone with a word about it, the alphabetically first of a name counts,"
+        " and they are read anew for each turn.",
+    ),
+    Requirement(
+        id="agents.shipped",
+        source="S0 Sub-agents",
+        text="`netclaw init` writes three agents that can be used as they are and touches none that"
+        " is there.",
+    ),
+    Requirement(
+        id="agents.frozen",
+        source="S3 child journal",
+        text="A run keeps the prompt, model and time limits that it was started with; of its parent"
+        " it is told the operating rules and the project's instructions, no persona and no time.",
+    ),
 )
