@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from netclaw.cli.app import App
 from netclaw.cli.asking import ask_line
-from netclaw.cli.commands.init import DEFAULT_MODEL, NEEDS_KEY, PROVIDERS, Choice
+from netclaw.cli.commands.init import (
+    DEFAULT_MODEL,
+    NEEDS_KEY,
+    PROVIDERS,
+    Choice,
+    folder_of_projects,
+)
 from netclaw.cli.probe import Probe, probe_service
-from netclaw.core.errors import InterruptedByStopError
+from netclaw.core.errors import InterruptedByStopError, InvalidArgumentError
 from netclaw.core.settings import ProviderType
 
 _MEANING = {
@@ -20,6 +28,8 @@ _MEANING = {
     "local": "a tiny model that netclaw serves itself; proves the path, is not useful",
 }
 SHOWN_MODELS = 12
+USUAL_FOLDERS = ("code", "projects", "src", "dev", "repos", "work")
+"""Where people keep their projects, below their home; the first that is there is proposed."""
 
 
 def ask(app: App) -> Choice:
@@ -35,12 +45,14 @@ def ask(app: App) -> Choice:
     probe = _look(app, provider, endpoint, key)
     model = _model(app, provider, probe)
     window = ask_line("Tokens it can see (empty: find out)", default="")
+    workspaces = _ask_workspaces(app)
     chosen = Choice(
         provider=provider,
         model=model,
         endpoint=endpoint,
         api_key=key,
         context_window=int(window) if window.isdigit() else None,
+        workspaces=workspaces,
     )
     if not click.confirm(
         f"Write a configuration for {model} at {provider}?", default=True, err=True
@@ -94,3 +106,19 @@ def _model(app: App, provider: str, probe: Probe | None) -> str:
         app.note(f"  {name}")
     default = DEFAULT_MODEL.get(provider) or (listed[0] if listed else None)
     return ask_line("Model", default=default)
+
+
+def _ask_workspaces(app: App) -> str:
+    from netclaw.config.first import workspaces_before
+
+    user_home = Path.home()
+    usual = (user_home / name for name in USUAL_FOLDERS)
+    there = next((str(folder) for folder in usual if folder.is_dir()), "")
+    default = workspaces_before(app.home) or there or str(app.home.workspaces_dir)
+    app.note("Where are your projects? An agent may work, and write, in any folder below it.")
+    while True:
+        typed = ask_line("Folder of your projects", default=default)
+        try:
+            return folder_of_projects(app.home, typed)
+        except InvalidArgumentError as error:
+            app.note(error.sentence)

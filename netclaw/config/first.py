@@ -30,20 +30,26 @@ _HEAD = """\
 
 
 def first_document(
-    *, provider: str, endpoint: str, model: str, context_window: int | None
+    *, provider: str, endpoint: str, model: str, context_window: int | None, workspaces: str = ""
 ) -> dict[str, Json]:
-    """A configuration with one provider, named like its type, and one model in role Main."""
+    """A configuration with one provider, named like its type, and one model in role Main.
+
+    An empty `workspaces` leaves projects to the folder in the home.
+    """
     service: dict[str, Json] = {"Type": provider}
     if endpoint:
         service["Endpoint"] = endpoint
     definition: dict[str, Json] = {"Provider": provider, "ModelId": model}
     if context_window is not None:
         definition["ContextWindow"] = context_window
-    return {
+    document: dict[str, Json] = {
         "configVersion": CONFIG_VERSION,
         "Providers": {provider: service},
         "Models": {"Definitions": {MAIN: definition}, "Roles": {"Main": MAIN}},
     }
+    if workspaces:
+        document["Workspaces"] = {"Directory": workspaces}
+    return document
 
 
 def write_first(
@@ -71,6 +77,17 @@ def write_first(
         if secret:
             set_secret(home, secret_key, secret)
         write_private(home.config_file, text.encode())
+
+
+def workspaces_before(home: Home) -> str:
+    """The folder of projects that the configuration names which is about to be replaced."""
+    try:
+        old = read_document(home.config_file)
+        section = canonicalise(old.value).get("Workspaces") if old is not None else None
+    except InvalidArgumentError:
+        return ""
+    folder = section.get("Directory") if isinstance(section, dict) else None
+    return folder if isinstance(folder, str) else ""
 
 
 def _keep_old(home: Home) -> None:

@@ -51,6 +51,33 @@ def test_init_replaces_nothing_without_force(cli: Cli, home: Home) -> None:
     assert home.config_file.with_suffix(".json.bak").read_text() == before
 
 
+@pytest.mark.requirement("cli.init-workspaces")
+def test_init_takes_the_folder_of_projects_and_keeps_it(
+    cli: Cli, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trusted() -> str:
+        workspaces = load_config(home, {}).session.tools.workspaces
+        assert workspaces is not None
+        return workspaces.canonical
+
+    monkeypatch.chdir(tmp_path)
+    missing = cli(*FULL, "--workspaces", "code", "--json")
+    assert (missing.code, missing.json["error"]["code"]) == (1, "invalid_argument")
+    assert not home.config_file.exists()
+    code = tmp_path / "code"
+    code.mkdir()
+    assert cli.ok(*FULL, "--workspaces", "code", "--json").json["workspaces"] == str(code)
+    assert trusted() == str(code)
+    assert str(code) in cli.ok(*FULL, "--force").out
+    assert trusted() == str(code)
+    cli.ok(*FULL, "--force", "--workspaces", str(home.workspaces_dir))
+    assert trusted() == str(home.workspaces_dir)
+    assert "Workspaces" not in home.config_file.read_text()
+    home.config_file.write_text("{ no JSON")
+    cli.ok(*FULL, "--force")
+    assert trusted() == str(home.workspaces_dir)
+
+
 @pytest.mark.requirement("cli.init")
 def test_init_names_the_next_step_that_is_left(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.replies["Reload"] = ReloadResponse(changed=True)

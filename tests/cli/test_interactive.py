@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from netclaw.config.home import Home
@@ -158,7 +160,11 @@ def test_the_journal_at_a_terminal(daemon: ScriptedDaemon) -> None:
 
 
 @pytest.mark.requirement("cli.init")
-def test_init_asks(home: Home, service: ModelService) -> None:
+def test_init_asks(
+    home: Home, service: ModelService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "projects").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
     with Terminal(["init"]) as terminal:
         terminal.expect("How does netclaw reach a model?")
         terminal.expect("Number [1]: ")
@@ -172,6 +178,11 @@ def test_init_asks(home: Home, service: ModelService) -> None:
         terminal.type("\r")
         terminal.expect("Tokens it can see")
         terminal.type("16000\r")
+        terminal.expect(f"Folder of your projects [{tmp_path}/projects]: ")
+        terminal.type("~/nowhere\r")
+        terminal.expect(f"There is no folder {tmp_path}/nowhere.")
+        terminal.expect("Folder of your projects")
+        terminal.type("\r")
         terminal.expect("Write a configuration for m1")
         terminal.type("y\r")
         assert terminal.ended() == 0
@@ -180,6 +191,9 @@ def test_init_asks(home: Home, service: ModelService) -> None:
     assert loaded.session.main_model is not None
     assert loaded.session.main_model.context_window == 16_000
     assert loaded.credentials["openai-compatible"].secret == "sk-typed"
+    workspaces = loaded.session.tools.workspaces
+    assert workspaces is not None
+    assert workspaces.canonical == str(tmp_path / "projects")
 
 
 def test_an_interview_can_be_left(home: Home) -> None:
@@ -189,6 +203,8 @@ def test_an_interview_can_be_left(home: Home) -> None:
         terminal.expect("Model [smollm2-135m]: ")
         terminal.type("\r")
         terminal.expect("Tokens it can see")
+        terminal.type("\r")
+        terminal.expect("Folder of your projects [")
         terminal.type("\r")
         terminal.expect("Write a configuration")
         terminal.type("n\r")

@@ -97,6 +97,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Audience profiles, MCP lists and shell modes refuse a call before it is looked at.",
     ),
     Requirement(
+        "authz.project-way-out",
+        "field report: a refused project named no way out",
+        "A project that is refused names the setting and the command, in Personal alone.",
+    ),
+    Requirement(
         "authz.grant-scopes",
         "authorization reference 5",
         "A grant covers equal words of its audience and tool, in its scope, and nothing else.",

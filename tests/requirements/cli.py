@@ -183,4 +183,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 21",
         "init writes the identity files that are missing and touches none that is there.",
     ),
+    Requirement(
+        "cli.init-workspaces",
+        "cli, init; field report: a refused project named no way out",
+        "init asks for or takes the folder of the projects, and keeps it when it is run again.",
+    ),
 )

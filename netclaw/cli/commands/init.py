@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ class Choice:
     endpoint: str = ""
     api_key: str = ""
     context_window: int | None = None
+    workspaces: str = ""
+    """Full path of the folder that holds the projects; empty: the one in the home."""
 
 
 @command(
@@ -41,7 +43,7 @@ class Choice:
     examples=(
         "netclaw init",
         "netclaw init --non-interactive --provider local",
-        "netclaw init --non-interactive --provider ollama --model qwen3",
+        "netclaw init --non-interactive --provider ollama --model qwen3 --workspaces ~/code",
         "netclaw init --non-interactive --provider anthropic --model ID --api-key-env MY_KEY",
         "netclaw init --non-interactive --provider openai-compatible --model ID --endpoint URL",
     ),
@@ -58,6 +60,13 @@ class Choice:
 @click.option(
     "--context-window", type=click.IntRange(4096), metavar="N", help="Tokens the model can see."
 )
+@click.option(
+    "--workspaces",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder of your projects; agents may work in any of them."
+    " Default: as before, else the home's own.",
+)
 @click.option("--force", is_flag=True, help="Replace a configuration; the old one is kept as .bak.")
 def init(
     app: App,
@@ -68,6 +77,7 @@ def init(
     model: str | None,
     api_key_env: str | None,
     context_window: int | None,
+    workspaces: str | None,
     force: bool,
 ) -> None:
     """Write a first configuration.
@@ -82,6 +92,7 @@ def init(
         )
     if non_interactive:
         chosen = _from_options(app, provider, endpoint, model, api_key_env, context_window)
+        chosen = replace(chosen, workspaces=_workspaces(home, workspaces))
     else:
         if not sys.stdin.isatty():
             raise click.UsageError("There is no terminal to ask on; add --non-interactive.")
@@ -94,6 +105,7 @@ def init(
         "config": str(home.config_file),
         "provider": chosen.provider,
         "model": chosen.model,
+        "workspaces": chosen.workspaces or str(home.workspaces_dir),
     }
     row |= reload_daemon(app)
     if app.is_json:
@@ -103,6 +115,7 @@ def init(
     is_running = row["applied"] != "next-start"
     if is_running:
         app.say("in force now: the running daemon took it over")
+    app.say(f"projects: agents may work in any folder below {row['workspaces']}")
     app.say("check it: netclaw doctor")
     steps = [] if is_running else ["netclaw daemon start"]
     if chosen.provider == ProviderType.LOCAL.value and not chosen.model.startswith("/"):
@@ -142,6 +155,30 @@ def _from_options(
     )
 
 
+def _workspaces(home: Home, given: str | None) -> str:
+    from netclaw.config.first import workspaces_before
+
+    return workspaces_before(home) if given is None else folder_of_projects(home, given)
+
+
+def folder_of_projects(home: Home, given: str) -> str:
+    """What the configuration says for a folder of projects; empty for the one in the home.
+
+    Raises `InvalidArgumentError` for one that is not there.
+    """
+    if not given:
+        return ""
+    folder = Path(given).expanduser().absolute()
+    if folder == home.workspaces_dir:
+        return ""
+    if not folder.is_dir():
+        raise InvalidArgumentError(
+            f"There is no folder {folder}.",
+            fix="Name the folder that holds your projects, or make it first.",
+        )
+    return str(folder)
+
+
 def write_choice(app: App, home: Home, chosen: Choice) -> None:
     """Write netclaw.json (and the credential) after checking that it would load.
 
@@ -163,6 +200,7 @@ def write_choice(app: App, home: Home, chosen: Choice) -> None:
         endpoint=chosen.endpoint,
         model=model,
         context_window=window,
+        workspaces=chosen.workspaces,
     )
     make_private_folder(home.root)
     if is_new:

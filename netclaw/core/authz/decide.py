@@ -13,7 +13,12 @@ from netclaw.core.authz.coverage import StoreUnavailableError
 from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.path_access import decide as decide_path
 from netclaw.core.authz.profiles import SHELL_TOOLS, ConsentMode, reach_of
-from netclaw.core.authz.reasons import AllowReason, DenyReason, RemediationCode
+from netclaw.core.authz.reasons import (
+    PROJECT_WAY_OUT,
+    AllowReason,
+    DenyReason,
+    RemediationCode,
+)
 from netclaw.core.authz.requests import (
     AuthorizationRequest,
     Consents,
@@ -25,6 +30,9 @@ from netclaw.core.authz.requests import (
 from netclaw.core.authz.text_gate import TextFault
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import ShellMode
+from netclaw.core.tool_call import FileOperation
+
+_DECLARE = FileOperation.DECLARE_PROJECT_SCOPE
 
 
 def decide(request: AuthorizationRequest, policy: Policy, consents: Consents) -> Decision:
@@ -39,7 +47,21 @@ def decide(request: AuthorizationRequest, policy: Policy, consents: Consents) ->
 
 def denied(request: AuthorizationRequest, reason: DenyReason) -> Decision:
     """A denial."""
-    return Decision(attempt_id=request.attempt_id, outcome=Outcome.DENIED, deny=reason)
+    return Decision(
+        attempt_id=request.attempt_id,
+        outcome=Outcome.DENIED,
+        deny=reason,
+        way_out=_way_out(request, reason),
+    )
+
+
+def _way_out(request: AuthorizationRequest, reason: DenyReason) -> str:
+    """Told in the operator's own conversations alone: to others it would name what is trusted."""
+    call = request.call
+    is_project = isinstance(call, FileCall) and call.operation is _DECLARE
+    is_theirs = request.audience is Audience.PERSONAL
+    is_outside = reason is DenyReason.OUTSIDE_ROOTS
+    return PROJECT_WAY_OUT if is_project and is_theirs and is_outside else ""
 
 
 def _corrected(request: AuthorizationRequest, *codes: RemediationCode) -> Decision:

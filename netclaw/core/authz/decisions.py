@@ -39,6 +39,8 @@ class Decision:
     outcome: Outcome
     allow: AllowReason | None = None
     deny: DenyReason | None = None
+    way_out: str = ""
+    """What the operator could do about a denial; empty where nobody may be told."""
     corrections: tuple[RemediationCode, ...] = ()
     options: tuple[ConsentOption, ...] = ()
     candidates: tuple[CoveredCandidate, ...] = ()
@@ -67,7 +69,7 @@ class Decision:
     def text(self) -> str:
         """What the model reads when the call does not run; empty otherwise."""
         if self.deny is not None:
-            return DENIED_TEXTS[self.deny]
+            return f"{DENIED_TEXTS[self.deny]} {self.way_out}".rstrip()
         return " ".join(CORRECTION_TEXTS[code] for code in self.corrections)
 
 

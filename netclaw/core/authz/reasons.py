@@ -70,6 +70,13 @@ class Coverage(StrEnum):
     NONE = "none"
 
 
+PROJECT_WAY_OUT = (
+    "A project has to lie below a folder that the operator trusts: Workspaces.Directory, or a root"
+    " of Tools.AudienceProfiles.Personal.ReadFiles. Only the operator can trust another one, with"
+    " `netclaw config set Workspaces.Directory FOLDER`; FOLDER is the one that holds the projects."
+)
+"""How the operator gets a project declared that was refused."""
+
 DENIED_TEXTS = {
     DenyReason.TOOL_NOT_ALLOWED: "This tool is not available in this conversation.",
     DenyReason.SERVER_NOT_ALLOWED: "This tool is not available in this conversation.",
