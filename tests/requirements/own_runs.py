@@ -106,7 +106,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="parent.again",
         source="issue 5 item 6",
-        text="Wherever a parent is killed, its run is accepted once, ends once and is told of once.",
+        text="Wherever a parent is killed, its run is accepted, ends and is told of once.",
     ),
     Requirement(
         id="agents.files",

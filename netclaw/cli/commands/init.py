@@ -182,8 +182,9 @@ def folder_of_projects(home: Home, given: str) -> str:
 def write_choice(app: App, home: Home, chosen: Choice) -> None:
     """Write netclaw.json (and the credential) after checking that it would load.
 
-    Identity files that are missing get a first text.
+    Identity files that are missing get a first text, and a home without agents its first ones.
     """
+    from netclaw.config.agents import write_default_agents
     from netclaw.config.first import first_document, write_first
     from netclaw.config.home import PRIVATE_FOLDER, make_private_folder
     from netclaw.config.identity import write_default_identity
@@ -213,3 +214,4 @@ def write_choice(app: App, home: Home, chosen: Choice) -> None:
         secret=chosen.api_key,
     )
     write_default_identity(home)
+    write_default_agents(home)
