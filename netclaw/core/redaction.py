@@ -140,8 +140,9 @@ class StreamRedactor:
         """
         text = "".join(self._parts)
         cut = min(text.rfind("\n") + 1, self._redactor.arriving_at(text))
-        for start, end, _ in self._redactor.spans(text):
-            if start < cut and (end > cut or end == len(text)):
+        spans = sorted(self._redactor.spans(text), key=lambda span: span[0], reverse=True)
+        for start, end, _ in spans:
+            if start < cut <= end:
                 cut = start
         self._parts = [text[cut:]]
         self._waiting = len(text) - cut

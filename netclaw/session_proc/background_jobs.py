@@ -27,6 +27,7 @@ from netclaw.core.session.job_effects import (
     RefuseJob,
 )
 from netclaw.core.session.job_events import JobState
+from netclaw.core.session.job_state import JobRun
 from netclaw.core.settings import SessionStorage
 from netclaw.ports.jobs import JobBarredError, JobPlan, JobRefusedError
 from netclaw.ports.shell_runner import ShellEnd, ShellOutcome
@@ -101,6 +102,8 @@ class BackgroundJobs:
         self._make_stream = make_stream
         self._ending = ending
         self._jobs: dict[JobId, _Job] = {}
+        self._ended: dict[JobId, tuple[JobState, int | None]] = {}
+        """How those ended whose end may not be on record yet."""
         self._cancels: dict[tuple[JobId, str], asyncio.Future[CancelAnswer]] = {}
 
     # What tools ask for -------------------------------------------------------------------
@@ -144,10 +147,15 @@ class BackgroundJobs:
         )
         return job_id, await job.begun
 
-    def state_of(self, job_id: JobId, recorded: JobState) -> JobState:
-        """The state to show: of a job that is live only this part knows whether it waits."""
-        job = self._jobs.get(job_id)
-        return job.state if job is not None and recorded.is_live else recorded
+    def as_it_is(self, recorded: JobRun) -> tuple[JobState, int | None]:
+        """State and exit code of a job: of one that is live on record this part knows more."""
+        if recorded.state.is_live:
+            job = self._jobs.get(recorded.job_id)
+            if job is not None:
+                return job.state, None
+            if recorded.job_id in self._ended:
+                return self._ended[recorded.job_id]
+        return recorded.state, recorded.exit_code
 
     def expect_answer(self, job_id: JobId, actor: str) -> asyncio.Future[CancelAnswer]:
         """Will hold what became of the wish of this actor to cancel a job."""
@@ -156,7 +164,7 @@ class BackgroundJobs:
         return answer
 
     async def until_over(self, job_id: JobId) -> None:
-        """Return once the end of a job of this process was posted."""
+        """Return once a job of this process is over; its end may not be on record yet."""
         job = self._jobs.get(job_id)
         if job is not None:
             await job.over.wait()
@@ -216,6 +224,7 @@ class BackgroundJobs:
         if end.is_tree_gone:
             self._watch(self._give_back(job.job_id))
         self._jobs.pop(job.job_id, None)
+        self._ended[job.job_id] = (end.state, end.exit_code)
         self.post(EndJob(job_id=job.job_id, state=end.state, exit_code=end.exit_code))
         job.over.set()
 

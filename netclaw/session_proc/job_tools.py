@@ -50,13 +50,14 @@ class CallJobs:
         job = jobs.find(self._look(), job_id)
         if job is None or not jobs.may_control(job, self._authority):
             return None
+        state, exit_code = self._part.as_it_is(job)
         ended_at = job.ended_at or self._now_ms()
         return JobView(
             job_id=job_id,
-            state=self._part.state_of(job_id, job.state),
+            state=state,
             log_path=job.started.log_path,
             elapsed_s=max(0, ended_at - job.started_at) / 1000,
-            exit_code=job.exit_code,
+            exit_code=exit_code,
             tail=await asyncio.to_thread(job_files.tail, self._part.storage, job_id, tail_chars),
         )
 
