@@ -46,4 +46,61 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         source="decision 69",
         text="What a child run asks for is listed and answered once, with its parent.",
     ),
+    Requirement(
+        id="children.own-process",
+        source="issue 5, S3 child run directory",
+        text="A child run has a process, an incarnation, folders and a temporary directory of its"
+        " own, within those of its parent, and nobody but its parent and itself speaks of it.",
+    ),
+    Requirement(
+        id="children.places",
+        source="decision 89",
+        text="Child runs have places of their own, SubAgents.MaxLive of them, and take them in the"
+        " order of asking, so that a parent that waits never keeps its runs from starting.",
+    ),
+    Requirement(
+        id="children.reports",
+        source="ADR 0031",
+        text="A report of a child run is acknowledged when its parent has it on record, starts a"
+        " parent without a process, and is said to each new process of it until then.",
+    ),
+    Requirement(
+        id="children.backoff",
+        source="decision 70, issue 5 item 6",
+        text="A child run that crashes comes back by its own backoff without touching its parent.",
+    ),
+    Requirement(
+        id="children.speaks-for",
+        source="decision 70",
+        text="A child run that cannot go on any more is reported as failed, once, with a word for"
+        " why.",
+    ),
+    Requirement(
+        id="children.gate",
+        source="sessions.md §6",
+        text="The gate of a cancelled child run is closed in each process of it from then on.",
+    ),
+    Requirement(
+        id="children.drain",
+        source="S3 parked child run, ADR 0031",
+        text="A child run that is told to park has no process after that, also if it had none or"
+        " dies meanwhile, and its parent hears of the park.",
+    ),
+    Requirement(
+        id="children.kill",
+        source="ADR 0031",
+        text="A child run that its parent gave up is killed, says nothing and does not come back.",
+    ),
+    Requirement(
+        id="children.stop-order",
+        source="S0 Recovery and restart, decision 12",
+        text="At a stop of the daemon parents have their runs parked, what is left of runs is"
+        " killed, and a restart with a run at work has 18 seconds more.",
+    ),
+    Requirement(
+        id="children.steered",
+        source="decision 62, cli.md runs",
+        text="An operator lists and cancels child runs, kills their processes and writes to them,"
+        " and every other order is for the parent; a list of sessions leaves them out unless asked.",
+    ),
 )

@@ -83,6 +83,7 @@ class Peer:
             self._channel
         ).Connect()
         self._joiner = ChunkJoiner()
+        self._writing = asyncio.Lock()
         self.passed_over: list[pb.ToSession] = []
         """Frames that came while another kind was waited for."""
 
@@ -108,8 +109,9 @@ class Peer:
 
     async def send(self, frame: pb.ToHost) -> None:
         """Send one frame, in pieces if it is large."""
-        for part in to_host_frames(frame):
-            await self._call.write(part)
+        async with self._writing:
+            for part in to_host_frames(frame):
+                await self._call.write(part)
 
     async def read(self) -> pb.ToSession | None:
         """The next frame, None at the end of the stream; pings are answered."""
