@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.repo import tree
-from tests.requirements import manifest, sessions_document, upstream_bugs
+from tests.requirements import authorization_bugs, manifest, sessions_document, upstream_bugs
 from tests.requirements.manifest import ManifestError, Promise, Requirement
 
 
@@ -68,10 +68,21 @@ def test_marks_are_found_on_functions_classes_modules_and_parameters() -> None:
     assert found == {"a.module", "a.class", "a.one", "a.two", "a.param", None}
 
 
+def promises() -> tuple[manifest.Promise, ...]:
+    """The sentences of the sessions document, and both lists of earlier mistakes."""
+    bugs = (*upstream_bugs.BUG_CLASSES.values(), *authorization_bugs.BUG_CLASSES.values())
+    return (*sessions_document.PROMISES, *bugs)
+
+
+@pytest.mark.requirement("repo.authorization-bugs")
+def test_no_mistake_of_the_authorization_list_is_left_out() -> None:
+    assert sorted(authorization_bugs.BUG_CLASSES) == list(range(1, 46))
+
+
 @pytest.mark.requirement("repo.promises-shown")
 def test_every_promise_of_the_sessions_document_is_shown_or_awaited() -> None:
     known, used = manifest.load(), marks()
-    for promise in (*sessions_document.PROMISES, *upstream_bugs.BUG_CLASSES.values()):
+    for promise in promises():
         for requirement in promise.requirements:
             assert requirement in known, f"{promise.text} names {requirement}"
             assert used[requirement], f"no test shows {requirement}"
@@ -81,10 +92,7 @@ def test_every_promise_of_the_sessions_document_is_shown_or_awaited() -> None:
 
 @pytest.mark.requirement("repo.promises-shown")
 def test_only_what_is_not_built_yet_is_awaited() -> None:
-    awaited = {
-        promise.later
-        for promise in (*sessions_document.PROMISES, *upstream_bugs.BUG_CLASSES.values())
-    }
+    awaited = {promise.later for promise in promises()}
     assert awaited - {""} <= set(sessions_document.PARTS_TO_COME)
 
 

@@ -30,8 +30,8 @@ PARTS_TO_COME = (
     "reminders",
     "child processes (issue 5)",
     "background jobs (issue 5)",
-    "authorization (issue 4)",
     "memory",
+    "skills",
 )
 """What a promise may wait for, with the issue that brings it where there is one."""
 
