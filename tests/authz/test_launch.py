@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from netclaw.core.authz.decisions import Decision
-from netclaw.core.authz.facts import PathFact
+from netclaw.core.authz.facts import PathFact, PathKind, PathUse
 from netclaw.core.authz.launch import recheck
-from netclaw.core.authz.requests import PlainCall, ShellCall
+from netclaw.core.authz.requests import AuthorizationRequest, PlainCall, ShellCall
+from netclaw.core.tool_call import FileOperation
 from tests.authz.host import HOME, PROJECT
 from tests.authz.table import described
 from tests.authz.test_decide import NO_CONSENTS, request
@@ -34,6 +35,33 @@ def test_a_target_that_moved_before_the_start_stops_the_call() -> None:
     assert described(at(now=swapped)) == "deny shell_launch_paths_changed"
     keys = PathFact(canonical=path, resolved=f"{HOME}/keys/x", is_link=True)
     assert described(at(now=keys)) == "deny shell_references_protected_path"
+
+
+@pytest.mark.requirement("authz.launch-appeared")
+def test_a_file_that_another_call_made_or_removed_is_nowhere_else() -> None:
+    asked = Shell("make out").request()
+    call = asked.call
+    assert isinstance(call, ShellCall)
+    known = call.facts
+    assert known is not None
+    (candidate,) = known.candidates
+    assert not candidate.paths, "nothing of this name is there"
+    path = f"{PROJECT}/out"
+
+    def with_out(resolved: str, *, is_link: bool = False) -> AuthorizationRequest:
+        fact = PathFact(canonical=path, resolved=resolved, kind=PathKind.FILE, is_link=is_link)
+        use = PathUse(path=path, operation=FileOperation.WRITE, fact=fact)
+        facts = replace(known, candidates=(replace(candidate, paths=(use,)),))
+        return replace(asked, call=replace(call, facts=facts))
+
+    there = with_out(path)
+    assert described(recheck(asked, there, POLICY, NO_CONSENTS)) == "ask make out"
+    assert described(recheck(there, asked, POLICY, NO_CONSENTS)) == "ask make out"
+    link = with_out(f"{PROJECT}/other", is_link=True)
+    for first, second in ((asked, link), (link, asked), (there, link), (link, there)):
+        assert described(recheck(first, second, POLICY, NO_CONSENTS)) == (
+            "deny shell_launch_paths_changed"
+        )
 
 
 @pytest.mark.requirement("authz.launch-recheck")

@@ -172,4 +172,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "authorization reference, pipeline step 12",
         "A command whose paths lead elsewhere when it is to start is not run.",
     ),
+    Requirement(
+        "authz.launch-appeared",
+        "consent review: calls of one batch that make or remove the same file",
+        "A command runs although a name of it, directly in its folder and no link, has come to be "
+        "a file since it was judged, or is none any more.",
+    ),
 )

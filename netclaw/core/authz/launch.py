@@ -6,8 +6,11 @@ anew, with facts that were looked up anew, and the places that paths lead to hav
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from netclaw.core.authz.decide import decide, denied
 from netclaw.core.authz.decisions import Decision
+from netclaw.core.authz.facts import PathFact
 from netclaw.core.authz.reasons import DenyReason
 from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy, ShellCall
 from netclaw.core.session.rulings import Outcome
@@ -28,10 +31,22 @@ def recheck(
 
 
 def targets(request: AuthorizationRequest) -> frozenset[tuple[str, str | None]]:
-    """Where each known path and folder of a shell call leads; empty for any other call."""
+    """Where each known path and folder of a shell call leads; empty for any other call.
+
+    A plain entry of a folder of the command leads to itself. It is left out: such a word counts as
+    a path only while something is there, and a call beside this one may make or remove it.
+    """
     call = request.call
     if not isinstance(call, ShellCall) or call.facts is None:
         return frozenset()
-    uses = [use for candidate in call.facts.candidates for use in candidate.paths]
-    folders = [(folder, call.paths[folder].resolved) for folder in call.facts.directories]
-    return frozenset([*((use.path, use.fact.resolved) for use in uses), *folders])
+    folders = {folder: call.paths[folder].resolved for folder in call.facts.directories}
+    uses = (use for candidate in call.facts.candidates for use in candidate.paths)
+    led = ((use.path, use.fact.resolved) for use in uses if not _is_own(use.fact, folders))
+    return frozenset([*led, *folders.items()])
+
+
+def _is_own(fact: PathFact, folders: Mapping[str, str | None]) -> bool:
+    """Whether what a path names is directly in one of these folders, and no link."""
+    folder, _, name = fact.canonical.rpartition("/")
+    real = folders.get(folder)
+    return real is not None and fact.resolved == f"{real.rstrip('/')}/{name}"
