@@ -16,6 +16,7 @@ from netclaw.core.authz.path_access import FileMode, FileReach
 from netclaw.core.authz.profiles import reach_of
 from netclaw.core.authz.reasons import CORRECTION_TEXTS
 from netclaw.core.authz.requests import Policy
+from netclaw.core.authz.startup_places import is_startup_call, is_startup_fact
 from netclaw.core.path_rules import is_below, is_below_any
 from netclaw.core.tool_call import FileOperation
 from netclaw.tools.closed import ClosedPlaces, closed_places
@@ -47,6 +48,8 @@ class Reach:
     policy: Policy
     closed: ClosedPlaces
     umask: int
+    is_startup_judged: bool = False
+    """Whether the call was judged as one that changes what runs by itself."""
 
     def locate(self, text: str, operation: FileOperation) -> Located:
         """Judge a path that a model wrote. Raises `ToolFault`; opens nothing."""
@@ -78,7 +81,11 @@ class Reach:
         """Judge where an opened descriptor really is. Raises `ToolFault`."""
         if not is_below(real, located.root.real):
             raise ToolFault.denied(LEADS_OUT)
-        self._require(PathFact(canonical=real, resolved=real), located.operation)
+        fact = PathFact(canonical=real, resolved=real)
+        self._require(fact, located.operation)
+        is_writing = located.operation is FileOperation.WRITE
+        if is_writing and not self.is_startup_judged and is_startup_fact(fact, self.policy):
+            raise ToolFault.denied(LEADS_OUT)
 
     def is_readable(self, real: str) -> bool:
         """Whether a folder met on the way down may be looked into."""
@@ -158,4 +165,5 @@ def reach_for(scope: Scope) -> Reach:
         policy=scope.clearance.policy,
         closed=closed_places(context.storage),
         umask=context.settings.umask,
+        is_startup_judged=is_startup_call(scope.clearance.request.call, scope.clearance.policy),
     )

@@ -56,7 +56,7 @@ def test_personal_shell_asks_unless_exactly_it_is_set() -> None:
 
 
 @pytest.mark.requirement("authz.modes")
-def test_personal_changes_of_the_control_plane_ask_unless_exactly_they_are_set() -> None:
+def test_changes_of_the_control_plane_ask_unless_exactly_they_are_set() -> None:
     change = ModeQuestion(tool="file_write", is_control_plane=True)
     ordinary = ModeQuestion(tool="file_write")
     tools = {"file_write": "Auto"}
@@ -64,7 +64,15 @@ def test_personal_changes_of_the_control_plane_ask_unless_exactly_they_are_set()
     assert mode_of(configured(PERSONAL, tools=tools), ordinary) is ConsentMode.AUTO
     exact = {"file_write:control-plane": "Deny", **tools}
     assert mode_of(configured(PERSONAL, tools=exact), change) is ConsentMode.DENY
-    assert mode_of(configured(TEAM, tools=tools), change) is ConsentMode.AUTO
+    assert mode_of(configured(TEAM, tools=tools), change) is ConsentMode.APPROVAL
+    opened = {"file_write:control-plane": "Auto"}
+    assert mode_of(configured(TEAM, tools=opened), change) is ConsentMode.AUTO
+    for audience in (PERSONAL, TEAM):
+        denied = configured(audience, tools={"file_write": "Deny"})
+        assert mode_of(denied, change) is ConsentMode.DENY
+        assert mode_of(configured(audience, default="Deny"), change) is ConsentMode.DENY
+    closed = configured(PERSONAL, default="Deny")
+    assert mode_of(closed, ModeQuestion(tool="shell_execute")) is ConsentMode.DENY
     reading = ModeQuestion(tool="file_read", is_control_plane=True)
     assert mode_of(configured(PERSONAL), reading) is ConsentMode.AUTO
 

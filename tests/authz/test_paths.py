@@ -190,8 +190,6 @@ def test_a_home_that_is_elsewhere_protects_its_places_and_the_default_ones() -> 
         assert moved.is_protected(PathFact(canonical=path, resolved=path), READ), path
     free = PathFact(canonical="/srv/claw/models/x", resolved="/srv/claw/models/x")
     assert not moved.is_protected(free, WRITE)
-    assert moved.is_configuration(PathFact(canonical="/srv/claw/config/x", resolved=None))
-    assert not moved.is_configuration(free)
 
 
 def test_spellings_are_absolute_and_distinct() -> None:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from netclaw.core.authz import safe_catalogue
-from netclaw.core.authz.consent_modes import ModeQuestion, UnknownModeError, mode_of
+from netclaw.core.authz.consent_modes import UnknownModeError, mode_of
+from netclaw.core.authz.decide import question_of
 from netclaw.core.authz.deny_rules import denial
 from netclaw.core.authz.facts import Candidate, Unresolved, WordFix
 from netclaw.core.authz.grants import Grant, GrantScope, covers
 from netclaw.core.authz.path_access import decide as decide_path
 from netclaw.core.authz.profiles import reach_of
 from netclaw.core.authz.reasons import Coverage, DenyReason
-from netclaw.core.authz.requests import FileCall, ServerCall, ShellCall
+from netclaw.core.authz.requests import FileCall, ShellCall
 from netclaw.core.session.rulings import Outcome
 
 if TYPE_CHECKING:
@@ -51,12 +52,8 @@ _PATH_REASONS = frozenset(
 
 def mode_line(found: Evaluation) -> str:
     """The consent mode that applies; empty where the pipeline never came to it."""
-    call = found.request.call
-    server = call.server if isinstance(call, ServerCall) else ""
-    is_control = isinstance(call, FileCall) and found.policy.protected.is_configuration(call.fact)
-    question = ModeQuestion(tool=found.request.tool, server=server, is_control_plane=is_control)
     try:
-        return mode_of(found.policy.profile, question).value
+        return mode_of(found.policy.profile, question_of(found.request, found.policy)).value
     except UnknownModeError:
         return "unknown"
 

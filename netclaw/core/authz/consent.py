@@ -12,10 +12,12 @@ from netclaw.core.authz.reasons import Coverage, DenyReason, RemediationCode
 from netclaw.core.authz.requests import (
     AuthorizationRequest,
     Consents,
+    FileCall,
     Policy,
     ServerCall,
     ShellCall,
 )
+from netclaw.core.authz.startup_places import is_startup_call
 from netclaw.core.path_rules import is_below_any
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.tool_call import FileOperation
@@ -26,7 +28,7 @@ MAX_DISPLAY_CHARS = 3000
 
 def decide(request: AuthorizationRequest, policy: Policy, consents: Consents) -> Decision:
     """Steps 8 to 10. Raises `StoreUnavailableError`."""
-    candidates = candidates_of(request)
+    candidates = candidates_of(request, policy)
     covered = cover(request, candidates, policy, consents)
     if not candidates and request.key in consents.one_time:
         covered = (CoveredCandidate(candidate=_whole(request), coverage=Coverage.ONE_TIME),)
@@ -63,11 +65,14 @@ def decide(request: AuthorizationRequest, policy: Policy, consents: Consents) ->
     )
 
 
-def candidates_of(request: AuthorizationRequest) -> tuple[Candidate, ...]:
+def candidates_of(request: AuthorizationRequest, policy: Policy) -> tuple[Candidate, ...]:
     """What needs coverage: each command of a shell call, else the tool itself."""
     call = request.call
     if isinstance(call, ShellCall):
         return call.facts.candidates if call.facts is not None else ()
+    if isinstance(call, FileCall) and is_startup_call(call, policy):
+        # By its path alone, so that no grant for the tool covers it and none is offered.
+        return (Candidate(text=f"{request.grant_tool} {call.fact.canonical}"),)
     return (Candidate(text=request.grant_tool, phrase=(request.grant_tool,)),)
 
 

@@ -1,8 +1,9 @@
 """Finds the consent mode of a call: the most exact configured answer, then the default.
 
 Order (reference 2): the matcher key, the tool by any of its names, the MCP server, the rule that
-keeps Personal closed, the audience's default. Personal shell and changes to the control plane ask
-unless exactly they are configured otherwise; a default of Auto does not silence that. Looking at a
+keeps some closed, the audience's default. Personal shell, and for every audience changes to the
+control plane (`startup_places`), ask unless exactly they are configured otherwise: an Auto for more
+than that does not silence it, a Deny counts. Looking at a
 background job asks only if exactly it is configured so: its command was consented to (reference 7).
 """
 
@@ -47,23 +48,25 @@ def mode_of(profile: AudienceProfile, question: ModeQuestion) -> ConsentMode:
     modes = profile.consent
     closed = _closed_by_rule(profile.audience, question)
     for name in question.names():
-        if name in modes.tools and not (closed and name != closed):
-            return _known(modes.tools[name])
+        found = _known(modes.tools[name]) if name in modes.tools else None
+        is_wider = closed and name != closed and found is ConsentMode.AUTO
+        if found is not None and not is_wider:
+            return found
     if question.server and question.server in modes.servers:
         return _known(modes.servers[question.server])
-    if closed:
-        return ConsentMode.APPROVAL
     default = _known(modes.default)
+    if closed:
+        return ConsentMode.APPROVAL if default is ConsentMode.AUTO else default
     is_free = question.tool == POLL and not question.server
     return ConsentMode.AUTO if is_free and default is ConsentMode.APPROVAL else default
 
 
 def _closed_by_rule(audience: Audience, question: ModeQuestion) -> str:
-    """The one key that can open what Personal keeps closed; empty for anything else."""
-    if audience is not Audience.PERSONAL or question.server:
+    """The one key that can open what is kept closed; empty for anything else."""
+    if question.server:
         return ""
     if question.tool == SHELL:
-        return SHELL
+        return SHELL if audience is Audience.PERSONAL else ""
     if question.is_control_plane and question.tool in _WRITERS:
         return f"{question.tool}:{CONTROL_PLANE}"
     return ""

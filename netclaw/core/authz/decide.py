@@ -27,6 +27,7 @@ from netclaw.core.authz.requests import (
     ServerCall,
     ShellCall,
 )
+from netclaw.core.authz.startup_places import is_startup_call
 from netclaw.core.authz.text_gate import TextFault
 from netclaw.core.session.rulings import Outcome
 from netclaw.core.settings import ShellMode
@@ -74,7 +75,7 @@ def _decide(request: AuthorizationRequest, policy: Policy, consents: Consents) -
     refused = _admission(request, policy) or _boundaries(request, policy)
     if refused is not None:
         return denied(request, refused)
-    mode = mode_of(policy.profile, _question(request, policy))
+    mode = mode_of(policy.profile, question_of(request, policy))
     if mode is ConsentMode.DENY:
         return denied(request, DenyReason.POLICY_DENY)
     advice = _advice(request, policy)
@@ -128,10 +129,11 @@ def _boundaries(request: AuthorizationRequest, policy: Policy) -> DenyReason | N
     return None
 
 
-def _question(request: AuthorizationRequest, policy: Policy) -> ModeQuestion:
+def question_of(request: AuthorizationRequest, policy: Policy) -> ModeQuestion:
+    """What the consent mode of a call depends on."""
     call = request.call
     server = call.server if isinstance(call, ServerCall) else ""
-    is_control_plane = isinstance(call, FileCall) and policy.protected.is_configuration(call.fact)
+    is_control_plane = is_startup_call(call, policy)
     return ModeQuestion(tool=request.tool, server=server, is_control_plane=is_control_plane)
 
 

@@ -78,11 +78,6 @@ class ProtectedPaths:
     def _is_in_configuration(self, path: str) -> bool:
         return any(is_below(path, place) for place in self._places((CONFIGURATION,)))
 
-    def is_configuration(self, fact: PathFact) -> bool:
-        """Whether a path is the control plane's: a file tool that changes it asks."""
-        paths = (fact.canonical, fact.resolved or fact.canonical)
-        return any(self._is_in_configuration(names_of(path)) for path in paths)
-
     def is_command_protected(self, facts: ShellFacts, paths: Mapping[str, PathFact]) -> bool:
         """Whether a command names, or runs in, a protected place in any way that can be seen."""
         uses = [use for candidate in facts.candidates for use in candidate.paths]
