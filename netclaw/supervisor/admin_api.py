@@ -26,7 +26,7 @@ from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
-from netclaw.supervisor.callers import Caller
+from netclaw.supervisor.callers import Caller, stored_position
 from netclaw.supervisor.child_purge import ChildPurge
 from netclaw.supervisor.children import Children
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
@@ -195,7 +195,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns):
     ) -> None:
         """Every stored row after a seq."""
         record = await self._router.record(parse_session_id(request.session_id))
-        since = request.since_seq
+        since = stored_position(request.since_seq)
         while True:
             rows = await self._services.store.read_journal(
                 record.session_id, since=since, limit=JOURNAL_PAGE

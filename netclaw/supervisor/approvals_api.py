@@ -16,7 +16,13 @@ from netclaw.core.ids import (
 )
 from netclaw.ports.answers import AnswerRequest, PendingConsent
 from netclaw.ports.journal import SessionRecord
-from netclaw.supervisor.callers import Caller, authority_for, check_short_text, may_see
+from netclaw.supervisor.callers import (
+    Caller,
+    authority_for,
+    check_short_text,
+    may_see,
+    stored_position,
+)
 from netclaw.supervisor.gateway_reads import GatewayReads
 from netclaw.supervisor.rows import pending_row
 from netclaw.wire.v1 import gateway_pb2 as pb
@@ -96,7 +102,7 @@ class GatewayApprovals(GatewayReads):
         limit = min(request.limit or LIST_LIMIT, LIST_LIMIT)
         response = pb.ListApprovalsResponse()
         size = 0
-        async for item in self._open_requests(request.after):
+        async for item in self._open_requests(stored_position(request.after)):
             if not may_see(caller, item.channel) or wanted not in (None, item.session_id):
                 continue
             if run not in (None, item.run_id):

@@ -37,6 +37,8 @@ AUTHORIZATION = "authorization"
 _BEARER = "Bearer "
 MAX_TEXT_FIELD = 512
 """Bytes of a sender id, boundary or source message id."""
+MAX_POSITION = 2**63 - 1
+"""The database counts no further; the protocol does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,11 @@ def check_short_text(text: str, what: str) -> str:
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         raise InvalidArgumentError(f"The {what} holds a control character.")
     return text
+
+
+def stored_position(number: int) -> int:
+    """Where to read on, as far as the database can count: behind that there is nothing."""
+    return min(number, MAX_POSITION)
 
 
 def audience_for_new_session(caller: Caller, sender: Sender, daemon: DaemonSettings) -> Audience:

@@ -18,7 +18,7 @@ from netclaw.core.errors import (
 from netclaw.supervisor import approvals_api
 from netclaw.supervisor.callers import Caller
 from netclaw.testing.people import ALICE
-from netclaw.wire.v1 import gateway_pb2
+from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import Sender
 from tests.supervisor.test_answers import is_asked, park_and_stay, say
 from tests.supervisor.test_gateway import refused
@@ -118,6 +118,21 @@ async def test_a_long_list_comes_in_pages(
     unknown = gateway_pb2.ListApprovalsRequest(session_id="nobody")
     call = world.gateway.ListApprovals(unknown, metadata=world.metadata)
     assert isinstance(await refused(call), NotFoundError)
+
+
+@pytest.mark.requirement("approvals.pending")
+@pytest.mark.parametrize("position", [2**63 - 1, 2**63, 2**64 - 1])
+async def test_behind_every_position_that_can_be_named_there_is_nothing(
+    world: InProcess, position: int
+) -> None:
+    world.spawner.scripts = [park_and_stay]
+    await world.send("hello", "do it")
+    await world.until(is_asked(world))
+    request = gateway_pb2.ListApprovalsRequest(after=position)
+    listed = await world.gateway.ListApprovals(request, metadata=world.metadata)
+    assert not (listed.approvals or listed.more)
+    rows = admin_pb2.ReadJournalRequest(session_id="hello", since_seq=position)
+    assert not [row async for row in world.admin.ReadJournal(rows, metadata=world.metadata)]
 
 
 @pytest.mark.requirement("approvals.who")
