@@ -130,7 +130,8 @@ async def test_behind_every_position_that_can_be_named_there_is_nothing(
     await world.until(is_asked(world))
     request = gateway_pb2.ListApprovalsRequest(after=position)
     listed = await world.gateway.ListApprovals(request, metadata=world.metadata)
-    assert not (listed.approvals or listed.more)
+    assert not listed.approvals
+    assert not listed.more
     rows = admin_pb2.ReadJournalRequest(session_id="hello", since_seq=position)
     assert not [row async for row in world.admin.ReadJournal(rows, metadata=world.metadata)]
 
