@@ -120,3 +120,27 @@ class Admin:
         reply = self._daemon.replies.get("TrustPhrase", admin_pb2.TrustPhraseResponse())
         assert isinstance(reply, admin_pb2.TrustPhraseResponse)
         return reply
+
+    def ListJobs(
+        self, request: admin_pb2.ListJobsRequest, context: Context
+    ) -> admin_pb2.ListJobsResponse:
+        self._daemon.note("ListJobs", request, context)
+        reply = self._daemon.replies.get("ListJobs", admin_pb2.ListJobsResponse())
+        assert isinstance(reply, admin_pb2.ListJobsResponse)
+        rows = [row for row in reply.jobs if row.position > request.after]
+        limit = request.limit or 2
+        return admin_pb2.ListJobsResponse(jobs=rows[:limit], more=len(rows) > limit)
+
+    def CancelJob(self, request: admin_pb2.JobRef, context: Context) -> admin_pb2.JobRow:
+        self._daemon.note("CancelJob", request, context)
+        reply = self._daemon.replies.get("CancelJob", admin_pb2.JobRow())
+        assert isinstance(reply, admin_pb2.JobRow)
+        return reply
+
+    def TailJob(
+        self, request: admin_pb2.TailJobRequest, context: Context
+    ) -> Iterator[admin_pb2.JobOutput]:
+        self._daemon.note("TailJob", request, context)
+        data = "ünï\x1b[31m\nend\n".encode()
+        for at in range(0, len(data), 2):
+            yield admin_pb2.JobOutput(data=data[at : at + 2])

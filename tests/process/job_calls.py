@@ -34,12 +34,17 @@ async def listed(world: World, session_id: str = "") -> list[admin_pb2.JobRow]:
 
 async def in_state(world: World, job_id: str, *states: str) -> admin_pb2.JobRow:
     """The job once it is in one of these states; bounded."""
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            (row,) = [row for row in await listed(world) if row.job_id == job_id]
-            if row.state in states:
-                return row
-            await asyncio.sleep(0.02)
+    row = None
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                (row,) = [row for row in await listed(world) if row.job_id == job_id]
+                if row.state in states:
+                    return row
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        printed = log_of(row) if row is not None else ""
+        raise AssertionError(f"never {states}: {row}\n{printed}") from None
 
 
 async def begin(world: World, command: str, name: str = NAME, **more: object) -> admin_pb2.JobRow:
