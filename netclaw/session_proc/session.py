@@ -12,7 +12,6 @@ from netclaw.core.ids import DispatchToken, JobId, RunId, SessionId
 from netclaw.core.redaction import Redactor, StreamRedactor, shown_arguments
 from netclaw.core.run_settings import run_settings
 from netclaw.core.session.after_drain import AfterDrain
-from netclaw.core.session.child_commands import CloseGate
 from netclaw.core.session.commands import (
     BeginOutput,
     ChangeInterest,
@@ -149,8 +148,8 @@ class Session:
         make = _COMMANDS.get(command.kind)
         if command.kind == COMMAND_CANCEL:
             self._children.cancel(RunId(command.run_id), command.actor)
-        elif command.kind == COMMAND_CLOSE_GATE:
-            self._actor.post(CloseGate())
+        elif command.kind == COMMAND_CLOSE_GATE and self._reporter is not None:
+            self._reporter.close_gate()
         elif make is None:
             _log.warning("a command of kind %s was ignored", command.kind)
         else:

@@ -13,8 +13,12 @@ from netclaw.core.settings import ModelSettings, ProviderType, SessionSettings
 from netclaw.ports.memory import MemoryPort
 from netclaw.session_proc.main import serve
 from netclaw.session_proc.no_memory import NoMemory
+from netclaw.session_proc.tool_setup import make_tools
+from netclaw.wire.journal_codec import encode_settings
+from netclaw.wire.v1.session_host_pb2 import Welcome
 from tests.fakes.model import FakeModel
 from tests.session_proc.host import ScriptedHost, scripted_host
+from tests.session_proc.parents import Supervisor
 from tests.session_proc.tools import ScriptedTools
 
 Start = Callable[[], "asyncio.Task[ExitCode]"]
@@ -72,6 +76,29 @@ async def start(
 
     def begin() -> asyncio.Task[ExitCode]:
         task = asyncio.create_task(serve(host.bootstrap(), tools=tools, memory=memory))
+        running.append(task)
+        return task
+
+    yield begin
+    host.shut()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*running)
+
+
+@pytest.fixture
+def supervisor(host: ScriptedHost) -> Supervisor:
+    """The supervisor of a session that may have runs."""
+    return Supervisor(host)
+
+
+@pytest.fixture
+async def native(host: ScriptedHost) -> AsyncIterator[Start]:
+    """Starts the session with netclaw's own tools."""
+    running: list[asyncio.Task[ExitCode]] = []
+
+    def begin() -> asyncio.Task[ExitCode]:
+        tools = make_tools(Welcome(settings=encode_settings(host.settings)))
+        task = asyncio.create_task(serve(host.bootstrap(), tools=tools))
         running.append(task)
         return task
 
