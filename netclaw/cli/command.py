@@ -30,6 +30,14 @@ class Command(click.Command):
             click.Option(["--json", "is_json"], is_flag=True, help="Print one JSON value.")
         )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it; an error of the parser is told to be of this command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples, as they are typed."""
         del ctx

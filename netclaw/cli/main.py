@@ -98,7 +98,7 @@ def _invoke(app: App, arguments: list[str]) -> int:
 def _report_usage(app: App, error: click.UsageError) -> None:
     if error.ctx is not None:
         app.command = command_words(error.ctx)
-    program = error.ctx.command_path if error.ctx is not None else PROGRAM
+    program = f"{PROGRAM} {app.command}".rstrip()
     sentence = error.format_message()
     fix = f"`{program} --help` shows what it takes."
     if isinstance(error, NoArgsIsHelpError):

@@ -50,6 +50,21 @@ def test_wrong_usage(cli: Cli, words: list[str], said: str) -> None:
     assert with_json.json["error"]["code"] == "invalid_argument"
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["chat", "-p"], "chat"),
+        (["sessions", "attach", "a", "--after"], "sessions attach"),
+        (["init", "--non-interactive"], "init"),
+    ],
+)
+def test_wrong_usage_names_the_command_and_its_help(cli: Cli, words: list[str], named: str) -> None:
+    result = cli(*words)
+    assert result.code == 2
+    assert result.err.startswith(f"[FAIL] {named}: ")
+    assert f"fix: `netclaw {named} --help`" in result.err
+
+
 @pytest.mark.requirement("cli.daemon-down")
 @pytest.mark.parametrize(
     "words",

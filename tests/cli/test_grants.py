@@ -109,6 +109,17 @@ def test_a_phrase_is_trusted_in_the_file_when_no_daemon_runs(cli: Cli, home: Hom
 
 
 @pytest.mark.requirement("approvals.trust")
+@pytest.mark.parametrize("phrase", ["sudo ls", "mkfs", "netclaw daemon stop"])
+def test_what_no_consent_lets_run_is_not_trusted(cli: Cli, home: Home, phrase: str) -> None:
+    home.root.mkdir(mode=0o700)
+    result = cli("approvals", "trust-verb", phrase, "--json")
+    assert (result.code, result.json["error"]["code"]) == (1, "invalid_argument")
+    assert "No consent lets that run: " in result.err
+    assert f"netclaw authorize -- '{phrase}'".replace("'mkfs'", "mkfs") in result.err
+    assert not home.grants_file.exists()
+
+
+@pytest.mark.requirement("approvals.trust")
 @pytest.mark.parametrize(
     "phrase",
     [

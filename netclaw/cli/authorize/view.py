@@ -86,7 +86,9 @@ def show(app: App, explained: Explained) -> None:
 def _lines(app: App, explained: Explained) -> Iterator[str]:
     found, decision = explained.evaluation, explained.decision
     word, colour = _WORDS[decision.outcome]
-    yield f"{app.style(word, colour, 'bold')}  {summary(decision)}"
+    sentence, *more = summary(decision).split("\n")
+    yield f"{app.style(word, colour, 'bold')}  {sentence}"
+    yield from (f"  {line}" for line in more)
     for line in rule_lines(found) if found is not None else (NEVER_OPENED,):
         yield f"  {printable(line)}"
     yield ""

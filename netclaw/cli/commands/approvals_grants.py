@@ -192,13 +192,33 @@ def trust_verb(app: App, *, phrase: tuple[str, ...], shell: str, audience: str) 
     from netclaw.core.authz.trust import trusted_phrase
 
     text = phrase[0] if len(phrase) == 1 else shlex.join(phrase)
-    words = trusted_phrase(facts_of(text, str(app.home.root)))
+    facts = facts_of(text, str(app.home.root))
+    words = trusted_phrase(facts)
+    _require_grantable(facts, str(app.home.root))
     row, is_added = grants.trust(app.home, words, Audience(audience))
     if app.is_json:
         app.emit({"added": is_added, "grant": grant_json(row)})
         return
     verb = "trusted" if is_added else "trusted already:"
     app.say(printable(f"{verb} {row.label} everywhere ({row.audience} {row.tool})"))
+
+
+def _require_grantable(facts: ShellFacts, home: str) -> None:
+    """Refuse a grant that could never count. Raises `InvalidArgumentError`.
+
+    The operator's own deny rules are not asked: they come and go, and grants outlive them.
+    """
+    from netclaw.core.authz.deny_catalogue import BUILT_IN
+    from netclaw.core.authz.deny_rules import denial
+    from netclaw.core.authz.facts import Surroundings
+
+    nowhere = Surroundings(cwd="/", user_home="/", shell_home="/", netclaw_home=home)
+    rule = denial(facts, BUILT_IN, nowhere)
+    if rule is not None:
+        raise InvalidArgumentError(
+            f"No consent lets that run: {rule.reason}",
+            fix=f"See `netclaw authorize -- {shlex.quote(facts.source)}`.",
+        )
 
 
 def facts_of(text: str, home: str) -> ShellFacts:

@@ -40,7 +40,8 @@ class Decision:
     allow: AllowReason | None = None
     deny: DenyReason | None = None
     way_out: str = ""
-    """What the operator could do about a denial; empty where nobody may be told."""
+    """What the operator could do about a denial, the command in the first line; empty where
+    nobody may be told."""
     corrections: tuple[RemediationCode, ...] = ()
     options: tuple[ConsentOption, ...] = ()
     candidates: tuple[CoveredCandidate, ...] = ()
@@ -69,7 +70,7 @@ class Decision:
     def text(self) -> str:
         """What the model reads when the call does not run; empty otherwise."""
         if self.deny is not None:
-            return f"{DENIED_TEXTS[self.deny]} {self.way_out}".rstrip()
+            return f"{DENIED_TEXTS[self.deny]}\n{self.way_out}".rstrip()
         return " ".join(CORRECTION_TEXTS[code] for code in self.corrections)
 
 

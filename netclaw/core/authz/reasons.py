@@ -71,9 +71,9 @@ class Coverage(StrEnum):
 
 
 PROJECT_WAY_OUT = (
-    "A project has to lie below a folder that the operator trusts: Workspaces.Directory, or a root"
-    " of Tools.AudienceProfiles.Personal.ReadFiles. Only the operator can trust another one, with"
-    " `netclaw config set Workspaces.Directory FOLDER`; FOLDER is the one that holds the projects."
+    "The operator alone can trust another: `netclaw config set Workspaces.Directory FOLDER`\n"
+    "FOLDER is the one that holds the projects. More of them may stand in"
+    " Tools.AudienceProfiles.Personal.ReadFiles.Roots."
 )
 """How the operator gets a project declared that was refused."""
 
