@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from netclaw.core.authority import Audience
 from netclaw.core.context.git_facts import GitFacts
@@ -26,6 +28,7 @@ from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, SessionId, TurnId
 from netclaw.core.session import exposure
 from netclaw.core.session.job_events import JobState
+from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.request import build_conversation
 from netclaw.core.session.state import OpenTurn, Runtime, SessionState
 from netclaw.core.settings import SessionSettings, SessionStorage
@@ -68,6 +71,7 @@ class ModelRequests:
         trees: ToolTrees,
         ending: Ending,
         freezing: RunFreezing,
+        job_state: Callable[[JobRun], JobState] = attrgetter("state"),
     ) -> None:
         self._storage = storage
         self._settings = settings
@@ -76,6 +80,7 @@ class ModelRequests:
         self._trees = trees
         self._ending = ending
         self._freezing = freezing
+        self._job_state = job_state
         self._prompt = SystemPrompt(storage, session_id)
         self._pictures = Pictures(storage, settings)
         self._layers: _Layers | None = None
@@ -122,7 +127,7 @@ class ModelRequests:
             time=local_time(turn.started_at),
             working=working,
             git=git,
-            jobs=_jobs(state),
+            jobs=_jobs(state, self._job_state),
             agents=await self._agents(turn),
         )
         return _Layers(turn_id=turn.turn_id, prompt=prompt, block=render_turn_block(facts))
@@ -189,12 +194,12 @@ def local_time(at_ms: int) -> LocalTime:
     return LocalTime(at_ms=at_ms, offset_s=local.tm_gmtoff, zone=local.tm_zone)
 
 
-def _jobs(state: SessionState) -> tuple[JobLine, ...]:
+def _jobs(state: SessionState, state_of: Callable[[JobRun], JobState]) -> tuple[JobLine, ...]:
     """The jobs that run, and those that a stop of the process ended (decision 17)."""
     return tuple(
         JobLine(
             job_id=job.job_id,
-            state=job.state.value,
+            state=state_of(job).value,
             command=job.started.command,
             log_path=job.started.log_path,
         )

@@ -308,6 +308,7 @@ async def build_session(
                 trees=trees,
                 ending=ending,
                 freezing=freezing,
+                job_state=lambda job: jobs.as_it_is(job)[0],
             ),
             driver=driver,
             sidecars=Sidecars(
