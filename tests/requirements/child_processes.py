@@ -103,4 +103,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="An operator lists and cancels child runs, kills their processes and writes to them,"
         " and every other order is for the parent; a list of sessions leaves them out unless asked.",
     ),
+    Requirement(
+        id="children.whole",
+        source="issue 5, items 2 to 4",
+        text="A task that is handed over is worked on in a process of its own while the session"
+        " goes on, and its result is told in one turn that names where it lies.",
+    ),
+    Requirement(
+        id="children.deaths",
+        source="issue 5, decision 70",
+        text="Whoever is killed, run, parent or daemon: each run's result reaches its parent once,"
+        " or its loss is reported once, and no call runs twice.",
+    ),
 )
