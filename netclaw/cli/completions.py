@@ -60,6 +60,25 @@ def pending_calls(
     return [CompletionItem(row.call_id, help=_one_line(row.display)) for row in rows]
 
 
+def run_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Child runs whose ids begin so, each with its state and agent."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    from netclaw.cli.client import DaemonClient
+
+    try:
+        with DaemonClient(App().home, patience_s=0.0) as client:
+            from netclaw.wire.v1.admin_pb2 import ListRunsRequest
+
+            request = ListRunsRequest(limit=PAGE)
+            listed = client.call(client.admin.ListRuns, request, timeout_s=PATIENCE_S)
+    except NetclawError:
+        return []
+    rows = [row for row in listed.runs if row.run_id.startswith(incomplete)][-AT_MOST:]
+    return [CompletionItem(row.run_id, help=_one_line(f"{row.state}: {row.agent}")) for row in rows]
+
+
 def job_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Background jobs whose ids begin so, each with its state and command."""
     del ctx, param

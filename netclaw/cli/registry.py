@@ -22,6 +22,8 @@ TOP = {
         f"{_COMMANDS}.approvals:approvals", "Decide about tool calls that wait; see consents."
     ),
     "jobs": Entry(f"{_COMMANDS}.jobs:jobs", "See, follow and end background jobs."),
+    "runs": Entry(f"{_COMMANDS}.runs:runs", "List and end tasks that were handed to agents."),
+    "agents": Entry(f"{_COMMANDS}.agents:agents", "List and check agent definitions."),
     "ledger": Entry(f"{_COMMANDS}.ledger:ledger", "Say what became of each message."),
     "config": Entry(f"{_COMMANDS}.config:config", "Read, change and check the configuration."),
     "secrets": Entry(f"{_COMMANDS}.secrets:secrets", "Store credentials, encrypted."),

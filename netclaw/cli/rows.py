@@ -70,6 +70,7 @@ def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
             "headSeq": row.head_seq,
             "life": row.life,
             "kind": row.kind or None,
+            "parent": row.parent or None,
             "contextTokens": row.context_tokens or None,
             "contextWindow": row.context_window or None,
         }

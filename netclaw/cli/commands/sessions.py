@@ -98,14 +98,15 @@ def steer(
         return client.call(call, SessionRef(session_id=identifier), timeout_s=timeout_s)
 
 
-@command("list", examples=("netclaw sessions list", "netclaw sessions list --json"))
-def list_sessions(app: App) -> None:
+@command("list", examples=("netclaw sessions list", "netclaw sessions list --children --json"))
+@click.option("--children", "with_children", is_flag=True, help="The sessions of child runs, too.")
+def list_sessions(app: App, *, with_children: bool) -> None:
     """List all sessions: title, phase, how full the context is, what waits.
 
     The last active come first; with --json they are in the order of their ids. A narrow terminal
     is shown fewer columns; --json has all that is known.
     """
-    rows = _all_rows(app)
+    rows = _all_rows(app, with_children=with_children)
     if app.is_json:
         app.emit([session_row(row) for row in rows])
         return
@@ -137,14 +138,14 @@ def _context(row: gateway_pb2.SessionRow) -> str:
     return context_use(row.context_tokens, row.context_window) if row.context_tokens else "-"
 
 
-def _all_rows(app: App) -> list[gateway_pb2.SessionRow]:
+def _all_rows(app: App, *, with_children: bool) -> list[gateway_pb2.SessionRow]:
     rows: list[gateway_pb2.SessionRow] = []
     with DaemonClient(app.home) as client:
         from netclaw.wire.v1.gateway_pb2 import ListSessionsRequest
 
         while True:
             after = rows[-1].id if rows else ""
-            request = ListSessionsRequest(limit=PAGE, after_id=after)
+            request = ListSessionsRequest(limit=PAGE, after_id=after, with_children=with_children)
             page = client.call(client.gateway.ListSessions, request).sessions
             rows.extend(page)
             if len(page) < PAGE:
