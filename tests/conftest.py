@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from tests import hangs
+from tests.system_files import SystemFiles
 
 KIND_BY_FOLDER = {
     "process": "process",
@@ -56,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ[SEED_VARIABLE] = str(random_seed())
     config.pluginmanager.register(hangs, "netclaw-hangs")
+    config.pluginmanager.register(SystemFiles(), "netclaw-system-files")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

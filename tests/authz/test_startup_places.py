@@ -58,6 +58,8 @@ def test_changing_one_asks_for_once(path: str, tool: str) -> None:
     assert [candidate.display for candidate in made.uncovered] == [f"{tool} {path}"]
     linked = decide(write(f"{PROJECT}/link", path, tool), POLICY, Consents())
     assert [option.key for option in linked.options] == ["approve_once", "deny"]
+    shown = f"{tool} {PROJECT}/link -> {path}"
+    assert [candidate.display for candidate in linked.uncovered] == [shown]
 
 
 @pytest.mark.parametrize("path", STARTUP)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from netclaw.core.authz.coverage import cover, reason_of
 from netclaw.core.authz.decisions import CoveredCandidate, Decision
-from netclaw.core.authz.facts import Candidate
+from netclaw.core.authz.facts import Candidate, PathFact
 from netclaw.core.authz.options import Offer, options_of
 from netclaw.core.authz.reasons import Coverage, DenyReason, RemediationCode
 from netclaw.core.authz.requests import (
@@ -72,8 +72,14 @@ def candidates_of(request: AuthorizationRequest, policy: Policy) -> tuple[Candid
         return call.facts.candidates if call.facts is not None else ()
     if isinstance(call, FileCall) and is_startup_call(call, policy):
         # By its path alone, so that no grant for the tool covers it and none is offered.
-        return (Candidate(text=f"{request.grant_tool} {call.fact.canonical}"),)
+        return (Candidate(text=f"{request.grant_tool} {_told(call.fact)}"),)
     return (Candidate(text=request.grant_tool, phrase=(request.grant_tool,)),)
+
+
+def _told(fact: PathFact) -> str:
+    """A path with where it leads: consent is for that place, and for no other it leads to later."""
+    is_straight = fact.resolved in (None, fact.canonical)
+    return fact.canonical if is_straight else f"{fact.canonical} -> {fact.resolved}"
 
 
 def _whole(request: AuthorizationRequest) -> Candidate:
