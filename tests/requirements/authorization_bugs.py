@@ -11,8 +11,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "repo.authorization-bugs",
         "issue 4, must be shown",
-        "Every mistake of the authorization reference's list is shown not to happen, or names the part"
-        " that it waits for.",
+        "Every mistake of the authorization reference's list is shown not to happen, or names the"
+        " part that it waits for.",
     ),
 )
 
