@@ -19,6 +19,7 @@ _BESIDE_IT = ("identity", "keys", "run", "sessions")
 _DATABASE = "netclaw.db"
 INTERNAL = ("attachment-staging", "tool-calls")
 JOBS = "jobs"
+RUNS = "subagents"
 
 
 def is_foreign_home(folder: str, home: str) -> bool:
@@ -75,6 +76,8 @@ def is_internal(real: str, sessions: str, envelope: str) -> bool:
         inside = real[len(envelope) + 1 :].split("/")
     else:
         inside = real[len(sessions) + 1 :].split("/")[1:] if is_below(real, sessions) else []
+    if inside[:1] == [RUNS]:
+        inside = inside[2:]  # a run's folder is an envelope in this one
     return bool(inside) and (inside[0] in INTERNAL or _is_job_definition(inside))
 
 

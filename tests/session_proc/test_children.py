@@ -271,3 +271,24 @@ async def test_an_operator_cancels_from_outside_and_hears_what_became_of_it(
     told = await supervisor.until(wire.ASK_CANCELLED, 2)
     assert isinstance(told, ChildCancelled)
     assert told.answer is CancelAnswer.NOT_FOUND
+
+
+@pytest.mark.requirement("parent.deliver")
+async def test_the_parent_reads_the_result_and_not_what_its_run_keeps_for_itself(
+    host: ScriptedHost, native: Start, supervisor: Supervisor
+) -> None:
+    del supervisor
+    folder = host.folder / "root" / "subagents" / "r"
+    (folder / "tool-calls").mkdir(parents=True)
+    (folder / "result.md").write_text("it is green")
+    (folder / "tool-calls" / "c1").write_text("a full result")
+    native()
+    reads = " ".join(
+        f"[[tool:file_read {json.dumps({'path': str(folder / name)})}]]"
+        for name in ("result.md", "tool-calls/c1")
+    )
+    host.admit(f"{reads} [[reply:read]]")
+    await host.turn_completed()
+    kept, report = results(host)  # what may not run has its result at once
+    assert "it is green" in report.text
+    assert kept.receipt.category is OutcomeCategory.ACCESS_DENIED
