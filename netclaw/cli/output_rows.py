@@ -131,6 +131,16 @@ def _consent_update(output: common_pb2.Output) -> JsonRow:
     }
 
 
+def _job(output: common_pb2.Output) -> JsonRow:
+    return {
+        "jobId": output.job_id,
+        "state": output.outcome,
+        "command": output.text,
+        "exitCode": output.exit_code if output.HasField("exit_code") else None,
+        "logPath": output.path or None,
+    }
+
+
 def _child(output: common_pb2.Output) -> JsonRow:
     return {
         "runId": output.run_id,
@@ -168,6 +178,7 @@ _FIELDS: dict[str, Fields] = {
     "consent_request": _consent_request,
     "consent_update": _consent_update,
     "child": _child,
+    "job": _job,
     "resync": _resync,
 }
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
+from netclaw.core.context.turn_block import COMMAND_CHARACTERS
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import CallId, DispatchToken, JobId
 from netclaw.core.redaction import StreamRedactor
@@ -28,7 +29,9 @@ from netclaw.core.session.job_effects import (
 )
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.job_state import JobRun
+from netclaw.core.session.outputs import JobOutput, Output
 from netclaw.core.settings import SessionStorage
+from netclaw.core.text import one_line
 from netclaw.ports.jobs import JobBarredError, JobPlan, JobRefusedError
 from netclaw.ports.shell_runner import ShellEnd, ShellOutcome
 from netclaw.ports.tool import ToolTrees
@@ -37,7 +40,7 @@ from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.ending import Ending
 from netclaw.session_proc.envelope import UnsafeFolderError, prepare_for_tools
 from netclaw.session_proc.ids import new_id
-from netclaw.session_proc.job_output import JobOutput
+from netclaw.session_proc.job_output import JobSink
 from netclaw.wire.jobs import ASK_BACK, ASK_SLOT, ASK_TURN, GRANTED, encode_job_id
 
 _log = logging.getLogger(__name__)
@@ -55,7 +58,7 @@ class _Job:
 
     job_id: JobId
     plan: JobPlan
-    output: JobOutput
+    output: JobSink
     begun: asyncio.Future[JobState]
     """What its call is answered with, once it is recorded."""
     state: JobState = JobState.PENDING
@@ -93,6 +96,7 @@ class BackgroundJobs:
         trees: ToolTrees,
         make_stream: Callable[[], StreamRedactor],
         post: Callable[[SessionCommand], None],
+        emit: Callable[[Output], None],
         ending: Ending,
     ) -> None:
         self.storage = storage
@@ -100,6 +104,7 @@ class BackgroundJobs:
         self._asks = asks
         self._trees = trees
         self._make_stream = make_stream
+        self._emit = emit
         self._ending = ending
         self._jobs: dict[JobId, _Job] = {}
         self._ended: dict[JobId, tuple[JobState, int | None]] = {}
@@ -131,7 +136,7 @@ class BackgroundJobs:
         job = _Job(
             job_id=job_id,
             plan=plan,
-            output=JobOutput(log),
+            output=JobSink(log),
             begun=asyncio.get_running_loop().create_future(),
         )
         self._jobs[job_id] = job
@@ -248,10 +253,23 @@ class BackgroundJobs:
         payload = encode_job_id(job.job_id)
         granted = await self._asks.ask(ASK_SLOT, payload)
         if granted != GRANTED:
+            self._show(job)
             self._answer_call(job)
             await self._asks.ask(ASK_TURN, payload, limit_s=None)
         job.state = JobState.RUNNING
+        self._show(job)
         self._answer_call(job)
+
+    def _show(self, job: _Job) -> None:
+        """Tell subscribers that it runs, or waits."""
+        self._emit(
+            JobOutput(
+                job_id=job.job_id,
+                state=job.state,
+                command=one_line(job.plan.command, COMMAND_CHARACTERS),
+                log_path=job_files.log_path(self.storage, job.job_id),
+            )
+        )
 
     async def _supervised(self, job: _Job) -> ShellOutcome:
         """Runs it with the supervisor knowing of the tree from before its first step."""

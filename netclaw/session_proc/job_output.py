@@ -15,7 +15,7 @@ SETTLE_S = 0.2
 """How long a whole line may be kept back."""
 
 
-class JobOutput:
+class JobSink:
     """The sink of one job's command. `take` and `close` are called on the event loop."""
 
     def __init__(self, log: JobLog) -> None:

@@ -249,6 +249,7 @@ async def build_session(
         trees=trees,
         make_stream=make_stream,
         post=actor.post,
+        emit=lambda output: outbound.emit_now((output,)),
         ending=ending,
     )
     freezing = RunFreezing(

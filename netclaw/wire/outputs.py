@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from netclaw.core.errors import ErrorCategory, InvalidArgumentError
-from netclaw.core.ids import CallId, RunId, TurnId
+from netclaw.core.ids import CallId, JobId, RunId, TurnId
 from netclaw.core.session import outputs as out
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.events import TurnOutcome
+from netclaw.core.session.job_events import JobState
 from netclaw.core.session.outputs import FILTER_OF, Output
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import OutcomeCategory
@@ -254,6 +255,23 @@ def _read_child(m: pb.Output) -> out.ChildOutput:
     )
 
 
+def _write_job(output: out.JobOutput, m: pb.Output) -> None:
+    m.job_id, m.outcome = output.job_id, output.state.value
+    m.text, m.path = output.command, output.log_path
+    if output.exit_code is not None:
+        m.exit_code = output.exit_code
+
+
+def _read_job(m: pb.Output) -> out.JobOutput:
+    return out.JobOutput(
+        job_id=JobId(m.job_id),
+        state=JobState(m.outcome),
+        command=m.text,
+        log_path=m.path,
+        exit_code=m.exit_code if m.HasField("exit_code") else None,
+    )
+
+
 def _run_id(m: pb.Output) -> RunId | None:
     return RunId(m.run_id) if m.run_id else None
 
@@ -299,6 +317,7 @@ _FORMS: tuple[_Form[Output], ...] = (
     _form(out.ConsentRequestOutput, "consent_request", _write_request, _read_request),
     _form(out.ConsentUpdateOutput, "consent_update", _write_update, _read_update),
     _form(out.ChildOutput, "child", _write_child, _read_child),
+    _form(out.JobOutput, "job", _write_job, _read_job),
     _form(out.TurnCompletedOutput, "turn_completed", _write_completed, _read_completed),
 )
 _BY_KIND: dict[type[Output], _Form[Output]] = {form.kind: form for form in _FORMS}

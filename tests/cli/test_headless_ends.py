@@ -249,16 +249,18 @@ def test_what_others_decide_and_sub_agents_do_is_told(cli: Cli, daemon: Scripted
         Output(type="consent_request", turn_id="t", tool_name="sh", call_id="c", text="rm x"),
         Output(type="consent_update", turn_id="t", call_id="c", outcome="refused"),
         *(child("Accepted"), child("Running"), child("Failed", "timeout")),
+        Output(type="job", job_id="j1", outcome="Running", text="make"),
         Output(type="processing", phase="processing"),
         Output(type="retry", turn_id="t", text="The model's service is busy; asking again."),
         *said("done")(request, input_id),
     ]
-    assert cli.ok("chat", "-p", "hi").err.splitlines()[:6] == [
+    assert cli.ok("chat", "-p", "hi").err.splitlines()[:7] == [
         "[consent] sh waits for a decision: rm x (answer with: netclaw approvals answer c KEY)",
         "[consent]  refused",
         "[subagent:start] scout r1",
         "[subagent] scout r1: Running",
         "[subagent:done] scout r1: Failed (timeout)",
+        "[job] j1 Running: make",
         "[retry] The model's service is busy; asking again.",
     ]
 

@@ -87,6 +87,14 @@ ROWS: list[tuple[Output, dict[str, Any]]] = [
             "contextWindow": 1000,
         },
     ),
+    (
+        Output(type="job", job_id="j", outcome="Running", text="make", path="/l"),
+        {"jobId": "j", "state": "Running", "command": "make", "logPath": "/l"},
+    ),
+    (
+        Output(type="job", job_id="j", outcome="Completed", text="make", path="/l", exit_code=0),
+        {"jobId": "j", "state": "Completed", "command": "make", "exitCode": 0, "logPath": "/l"},
+    ),
     (Output(type="resync", seq=9), {"seq": 9}),
 ]
 

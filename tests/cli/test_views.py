@@ -349,3 +349,15 @@ def test_the_footer_is_replaced_in_place_and_leaves_nothing() -> None:
     footer.erase()
     footer.erase()
     assert visible("".join(written)) == ["a line that stays", ""]
+
+
+@pytest.mark.requirement("jobs.cli")
+def test_background_jobs_are_told(view: View) -> None:
+    running = Output(type="job", job_id="j1", outcome="Running", text="make " + "x" * 90)
+    (line,) = view.show(running)
+    assert line.startswith("[job] j1 Running: make xxx")
+    assert len(line) < 90
+    failed = Output(type="job", job_id="j1", outcome="Failed", text="make", exit_code=2)
+    assert view.show(failed) == ["[job] j1 Failed (2): make"]
+    done = Output(type="job", job_id="j1", outcome="Completed", text="make", exit_code=0)
+    assert view.show(done) == ["[job] j1 Completed: make"]

@@ -15,7 +15,7 @@ from netclaw.core.redaction_shapes import REDACTED
 from netclaw.core.settings import SessionStorage
 from netclaw.session_proc import job_files
 from netclaw.session_proc.job_files import JobLog
-from netclaw.session_proc.job_output import ROOM_BYTES, JobOutput
+from netclaw.session_proc.job_output import ROOM_BYTES, JobSink
 
 pytestmark = pytest.mark.requirement("jobs.log")
 
@@ -127,7 +127,7 @@ def test_a_log_that_cannot_be_written_says_how_much_is_missing(
 
 @pytest.mark.requirement("jobs.flood")
 async def test_a_flood_waits_for_room_and_nothing_of_it_is_lost(storage: SessionStorage) -> None:
-    output = JobOutput(made(storage))
+    output = JobSink(made(storage))
     piece = b"y" * 63 + b"\n"
     total = 0
     while output.room.is_set():
@@ -142,7 +142,7 @@ async def test_a_flood_waits_for_room_and_nothing_of_it_is_lost(storage: Session
 async def test_whole_lines_are_written_though_the_job_says_nothing_more(
     storage: SessionStorage,
 ) -> None:
-    output = JobOutput(made(storage))
+    output = JobSink(made(storage))
     output.take(b"first\nsec")
     async with asyncio.timeout(10):
         while text_of(storage) != "first\n":  # noqa: ASYNC110 - a file tells nobody
@@ -157,7 +157,7 @@ async def test_a_log_that_breaks_holds_nobody(
     storage: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = made(storage)
-    output = JobOutput(log)
+    output = JobSink(log)
 
     def broken(_log: JobLog, _data: bytes) -> None:
         raise RuntimeError("a fault of ours")

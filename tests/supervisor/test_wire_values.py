@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import ErrorCategory, InvalidArgumentError, TooLargeError
-from netclaw.core.ids import CallId, InputId, RunId, TurnId
+from netclaw.core.ids import CallId, InputId, JobId, RunId, TurnId
 from netclaw.core.messages import MediaRef, Usage
 from netclaw.core.session import outputs as out
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.consent_events import ConsentEffect, ConsentOption
 from netclaw.core.session.events import InputAdmitted, OutboxRow, TurnOutcome
+from netclaw.core.session.job_events import JobState
 from netclaw.core.session.outputs import FILTER_OF, Output, OutputFilter
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import OutcomeCategory
@@ -80,6 +81,10 @@ EVERY_OUTPUT: tuple[Output, ...] = (
         state=ChildState.LOST,
         reason="owner_restarted",
         result_path="/w/result.md",
+    ),
+    out.JobOutput(job_id=JobId("j1"), state=JobState.RUNNING, command="make", log_path="/l"),
+    out.JobOutput(
+        job_id=JobId("j1"), state=JobState.FAILED, command="make", log_path="/l", exit_code=0
     ),
     out.TurnCompletedOutput(
         turn_id=TURN,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from netclaw.cli.app import App, printable
 from netclaw.cli.chat.gauge import ENDED_RUNS
+from netclaw.cli.chat.job_line import job_line
 from netclaw.cli.chat.question_view import answer_hint
 from netclaw.cli.chat.verdict import UNATTENDED
 from netclaw.cli.streams import write_out
@@ -139,5 +140,6 @@ _LINES: dict[str, Callable[[Output], str]] = {
         f" ({answer_hint(output.call_id)})"
     ),
     "child": _child_line,
+    "job": job_line,
 }
 """One line beside the answer each."""

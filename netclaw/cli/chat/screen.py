@@ -12,6 +12,7 @@ from netclaw import __version__
 from netclaw.cli.app import printable
 from netclaw.cli.chat.blocks import BlockStream
 from netclaw.cli.chat.gauge import Gauge
+from netclaw.cli.chat.job_line import job_line
 from netclaw.cli.chat.question_view import answer_hint, end_line, keyed_options, question_lines
 from netclaw.cli.chat.questions import question_of
 from netclaw.cli.words import count, first_lines, shorten, took
@@ -304,6 +305,10 @@ class Screen:
         self.settle()
         self.write(self.dim(printable(child_line(output))))
 
+    def _job(self, output: Output) -> None:
+        self.settle()
+        self.write(self.dim(printable(job_line(output))))
+
 
 def child_line(output: Output) -> str:
     """What became of a child run, in a line."""
@@ -328,4 +333,5 @@ _HANDLERS: dict[str, Callable[[Screen, Output], None]] = {
     "consent_request": Screen._consent,
     "consent_update": Screen._consent_over,
     "child": Screen._child,
+    "job": Screen._job,
 }

@@ -7,6 +7,7 @@ A job's result cannot come before its start: the process is launched when the st
 from __future__ import annotations
 
 from netclaw.core.authority import Authority
+from netclaw.core.context.turn_block import COMMAND_CHARACTERS
 from netclaw.core.ids import JobId
 from netclaw.core.session import open_work, turn
 from netclaw.core.session.child_effects import CancelAnswer
@@ -21,8 +22,9 @@ from netclaw.core.session.job_effects import (
 )
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobStarted, JobState
 from netclaw.core.session.job_state import JobRun
+from netclaw.core.session.outputs import JobOutput
 from netclaw.core.session.state import RunningTool, SessionState
-from netclaw.core.text import storable
+from netclaw.core.text import one_line, storable
 
 
 def find(state: SessionState, job_id: JobId) -> JobRun | None:
@@ -31,7 +33,10 @@ def find(state: SessionState, job_id: JobId) -> JobRun | None:
 
 
 def start(draft: Draft, command: StartJob) -> None:
-    """Record the job of a running call and launch it; without such a call it is an error."""
+    """Record the job of a running call and launch it; without such a call it is an error.
+
+    Subscribers are told by whoever launches it, who alone knows whether it waits for a slot.
+    """
     turn_, runtime = draft.state.turn, draft.runtime
     asking = RunningTool(token=command.token, call_id=command.call_id)
     if turn_ is None or asking not in runtime.running:
@@ -65,6 +70,7 @@ def end(draft: Draft, command: EndJob) -> None:
         return
     state = JobState.FAILED if command.state.is_live else command.state
     draft.record(JobEnded(job_id=job.job_id, state=state, exit_code=command.exit_code))
+    _show(draft, job.job_id)
     turn.wake(draft)
 
 
@@ -101,3 +107,18 @@ def reap(draft: Draft) -> None:
     for job in draft.state.jobs:
         if job.state.is_live:
             draft.record(JobReaped(job_id=job.job_id))
+            _show(draft, job.job_id)
+
+
+def _show(draft: Draft, job_id: JobId) -> None:
+    """Tell subscribers of the end of a job on record."""
+    job = next(job for job in draft.state.jobs if job.job_id == job_id)
+    draft.say(
+        JobOutput(
+            job_id=job_id,
+            state=job.state,
+            command=one_line(job.started.command, COMMAND_CHARACTERS),
+            log_path=job.started.log_path,
+            exit_code=job.exit_code,
+        )
+    )

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import CallId, InputId, RunId, TurnId
+from netclaw.core.ids import CallId, InputId, JobId, RunId, TurnId
 from netclaw.core.messages import Usage
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.consent_events import ConsentOption
 from netclaw.core.session.events import TurnOutcome
+from netclaw.core.session.job_events import JobState
 from netclaw.core.session.phase import Phase
 from netclaw.core.tool_call import OutcomeCategory
 
@@ -207,6 +208,17 @@ class ChildOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutput:
+    """A background job changed its state (ToolCalls filter); `command` is redacted."""
+
+    job_id: JobId
+    state: JobState
+    command: str
+    log_path: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCompletedOutput:
     """Lifecycle: the only turn boundary; lists the inputs it consumed."""
 
@@ -235,6 +247,7 @@ Output = (
     | ConsentRequestOutput
     | ConsentUpdateOutput
     | ChildOutput
+    | JobOutput
     | TurnCompletedOutput
 )
 
@@ -255,6 +268,7 @@ FILTER_OF: dict[type[Output], OutputFilter | None] = {
     ConsentRequestOutput: None,
     ConsentUpdateOutput: None,
     ChildOutput: OutputFilter.TOOL_CALLS,
+    JobOutput: OutputFilter.TOOL_CALLS,
     TurnCompletedOutput: None,
 }
 """The bit that admits each output; None is lifecycle, always delivered."""

@@ -31,6 +31,7 @@ from netclaw.core.session.job_effects import (
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted, JobState
 from netclaw.core.session.jobs import may_control
 from netclaw.core.session.open_work import holds_session, next_up
+from netclaw.core.session.outputs import JobOutput
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.runnable import has_runnable_work
 from netclaw.testing.matchers import like
@@ -100,6 +101,8 @@ def test_every_end_is_a_turn_of_its_own_under_the_authority_of_the_start(state: 
         like(TurnStarted, input_ids=(), authority=ALICE),
         like(JobReported, job_id="j1"),
     )
+    shown = like(JobOutput, job_id="j1", state=state, command="make", exit_code=None)
+    assert decision.outputs[0] == shown
     assert story.answer().events == (like(TurnRecorded),)
     assert story.state.jobs == ()
 
