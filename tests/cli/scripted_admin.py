@@ -121,6 +121,22 @@ class Admin:
         assert isinstance(reply, admin_pb2.TrustPhraseResponse)
         return reply
 
+    def ListRuns(
+        self, request: admin_pb2.ListRunsRequest, context: Context
+    ) -> admin_pb2.ListRunsResponse:
+        self._daemon.note("ListRuns", request, context)
+        reply = self._daemon.replies.get("ListRuns", admin_pb2.ListRunsResponse())
+        assert isinstance(reply, admin_pb2.ListRunsResponse)
+        rows = [row for row in reply.runs if row.position > request.after]
+        limit = request.limit or 2
+        return admin_pb2.ListRunsResponse(runs=rows[:limit], more=len(rows) > limit)
+
+    def CancelRun(self, request: admin_pb2.RunRef, context: Context) -> admin_pb2.RunRow:
+        self._daemon.note("CancelRun", request, context)
+        reply = self._daemon.replies.get("CancelRun", admin_pb2.RunRow())
+        assert isinstance(reply, admin_pb2.RunRow)
+        return reply
+
     def ListJobs(
         self, request: admin_pb2.ListJobsRequest, context: Context
     ) -> admin_pb2.ListJobsResponse:

@@ -115,4 +115,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="Whoever is killed, run, parent or daemon: each run's result reaches its parent once,"
         " or its loss is reported once, and no call runs twice.",
     ),
+    Requirement(
+        id="children.cli",
+        source="cli.md runs and agents, issue 5 items 1 and 9",
+        text="`netclaw runs` lists, shows and cancels child runs, `netclaw agents` lists agents and"
+        " checks their definitions, for people and as JSON.",
+    ),
 )

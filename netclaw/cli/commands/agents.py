@@ -61,7 +61,7 @@ def list_agents(app: App) -> None:
 @command(
     "validate", examples=("netclaw agents validate", "netclaw agents validate draft.md --json")
 )
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def validate(app: App, *, files: tuple[Path, ...]) -> None:
     """Check the agents of the home, or these files; exits with an error if one is no definition.
 
@@ -91,12 +91,22 @@ def validate(app: App, *, files: tuple[Path, ...]) -> None:
 
 
 def _book(app: App, files: tuple[Path, ...]) -> AgentBook:
-    from netclaw.core.agents import MAX_BYTES, book_of
+    from netclaw.core.agents import book_of
     from netclaw.tools.agent_files import read_agents
 
     if not files:
         return read_agents(str(app.home.root))
-    return book_of((str(path), path.open("rb").read(MAX_BYTES + 1)) for path in files)
+    return book_of((str(path), _read(path)) for path in files)
+
+
+def _read(path: Path) -> bytes:
+    from netclaw.core.agents import MAX_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidArgumentError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def agent_row(agent: AgentDefinition) -> JsonRow:
