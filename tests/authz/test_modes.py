@@ -107,3 +107,15 @@ def test_a_server_that_is_listed_with_tools_gives_only_those() -> None:
     assert not made.allows_server_tool("docs", "write")
     assert made.allows_server_tool("free", "anything")
     assert replace(made, servers_mode=ListMode.ALL).allows_server("other")
+
+
+@pytest.mark.requirement("jobs.check")
+def test_a_look_at_a_job_asks_only_if_exactly_it_is_configured_so() -> None:
+    look = ModeQuestion(tool="check_background_job")
+    assert mode_of(configured(PERSONAL, default="Approval"), look) is ConsentMode.AUTO
+    assert mode_of(configured(PERSONAL, default="Auto"), look) is ConsentMode.AUTO
+    assert mode_of(configured(PERSONAL, default="Deny"), look) is ConsentMode.DENY
+    exact = {"check_background_job": "Approval"}
+    assert mode_of(configured(PERSONAL, tools=exact), look) is ConsentMode.APPROVAL
+    servers_own = ModeQuestion(tool="check_background_job", server="docs")
+    assert mode_of(configured(PERSONAL, default="Approval"), servers_own) is ConsentMode.APPROVAL
