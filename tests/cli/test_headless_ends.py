@@ -231,6 +231,7 @@ def test_a_call_denied_because_nobody_can_consent_is_named(
     daemon.script = lambda request, input_id: [
         call,
         denied,
+        denied,
         *said("I could not.")(request, input_id),
     ]
     result = cli.ok("chat", "-p", "hi")
@@ -238,7 +239,8 @@ def test_a_call_denied_because_nobody_can_consent_is_named(
     line = (
         '[consent] denied, because nobody is here to decide: shell_execute {"command": "git push"}'
     )
-    assert line in result.err.splitlines()
+    assert result.err.splitlines().count(line) == 2
+    assert result.err.count("`netclaw approvals trust-verb 'WORDS'`") == 1
 
 
 def test_what_others_decide_and_sub_agents_do_is_told(cli: Cli, daemon: ScriptedDaemon) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 ARGUMENTS_WIDTH = 200
 RESULT_WIDTH = 200
 RESULT_LINES = 4
+UNATTENDED_FIX = (
+    "  fix: `netclaw authorize --unattended -- COMMAND` says what it lacks;"
+    " `netclaw approvals trust-verb 'WORDS'` allows it"
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +44,7 @@ class PlainPrinter:
     _streamed: dict[tuple[str, int], _Streamed] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     _is_mid_line: bool = False
+    _is_advised: bool = False
 
     def show(self, output: Output) -> None:
         """Show one output."""
@@ -64,6 +69,9 @@ class PlainPrinter:
         if UNATTENDED in output.text:
             call = self._calls.get(output.call_id, output.tool_name)
             self._beside(f"[consent] denied, because nobody is here to decide: {call}")
+            if not self._is_advised:
+                self._beside(UNATTENDED_FIX)
+                self._is_advised = True
         self._beside(f"[tool:result] {output.tool_name} {output.outcome}: {first}")
         for line in rest:
             self._beside(f"  {line}")
