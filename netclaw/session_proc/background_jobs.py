@@ -219,7 +219,7 @@ class BackgroundJobs:
         try:
             end = await self._until_end(job)
         except asyncio.CancelledError:
-            if not job.is_killed:
+            if not job.is_killed or self._ending.is_decided:
                 # The process ends: what was printed stays readable, the next process reaps it.
                 await job.output.close("The session's process ended, and the job with it.")
                 raise

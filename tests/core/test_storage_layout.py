@@ -80,6 +80,7 @@ def test_the_folders_of_a_session_follow_from_its_root() -> None:
         storage.worktrees,
         storage.logs,
         storage.spills,
+        storage.jobs,
         storage.staging,
     ) == tuple(
         f"{root}/{name}"
@@ -89,6 +90,7 @@ def test_the_folders_of_a_session_follow_from_its_root() -> None:
             "worktrees",
             "logs",
             "tool-calls",
+            "jobs",
             "attachment-staging",
         )
     )

@@ -102,7 +102,9 @@ async def test_a_job_dies_with_its_session_and_is_listed_as_reaped(world: World,
             await world.restart()
     await asyncio.to_thread(wait_gone, pids)
     await reaped_once(world, job_id)
-    assert log_of((await listed(world))[0]).startswith("begun\n")
+    log = log_of((await listed(world))[0])
+    assert log.startswith("begun\n")
+    assert "cancelled" not in log
 
 
 @pytest.mark.requirement("jobs.deaths")
