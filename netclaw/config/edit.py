@@ -61,14 +61,14 @@ def get_key(home: Home, environ: Mapping[str, str], key: str) -> Json:
     Raises `InvalidArgumentError` for an unknown key, `NotFoundError` for an entry that is not
     there.
     """
-    path, _ = canonical_key(split_dotted(key))
+    path, node = canonical_key(split_dotted(key))
     shown = show(home, environ)
     value: Json = shown
     for at, part in enumerate(path):
         if isinstance(value, dict):
             name = next((each for each in value if each.casefold() == part.casefold()), None)
             if name is None:
-                raise _not_set(path[: at + 1])
+                raise _not_set(path[: at + 1], node if at + 1 == len(path) else None)
             value = value[name]
         elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
@@ -85,9 +85,12 @@ def try_key(home: Home, environ: Mapping[str, str], key: str) -> Json:
         return None
 
 
-def _not_set(path: KeyPath) -> NotFoundError:
+def _not_set(path: KeyPath, node: SchemaNode | None = None) -> NotFoundError:
+    """`node` is that of the path; what holds without a value is told if it knows."""
+    meaning = node.unset if isinstance(node, Leaf) else ""
     return NotFoundError(
-        f"{dotted(path)} is not set.", fix="`netclaw config show --all` prints what is in force."
+        f"{dotted(path)} is not set: {meaning}" if meaning else f"{dotted(path)} is not set.",
+        fix="`netclaw config show --all` prints what is in force.",
     )
 
 

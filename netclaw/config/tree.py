@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Union, get_args, get_origin
@@ -34,6 +34,8 @@ class Leaf:
     """Any JSON may stand here, so any key may follow."""
     is_text: bool = False
     """Only text may stand here."""
+    unset: str = ""
+    """What holds while there is no value, as the description says it; empty if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,15 @@ def root() -> Keys:
 
 def _section(model: type[Section]) -> Keys:
     children = {
-        (info.alias or name): _node(info.annotation) for name, info in model.model_fields.items()
+        (info.alias or name): _described(_node(info.annotation), info.description or "")
+        for name, info in model.model_fields.items()
     }
     return Keys({name.casefold(): name for name in children}, children)
+
+
+def _described(node: Node, description: str) -> Node:
+    _, mark, unset = description.replace("Unset: ", "unset: ").partition("unset: ")
+    return replace(node, unset=unset) if mark and isinstance(node, Leaf) else node
 
 
 def _node(annotation: object) -> Node:

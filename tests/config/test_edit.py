@@ -262,6 +262,8 @@ def test_an_entry_that_is_not_there(temp: TempHome) -> None:
         get_key(temp.home, temp.environ, "Providers.x.Type")
     with pytest.raises(NotFoundError):
         get_key(temp.home, temp.environ, "Session.FirstTokenTimeoutSeconds")
+    with pytest.raises(NotFoundError, match=r"ShellMode is not set: SandboxOnly for posture Per"):
+        get_key(temp.home, temp.environ, "Tools.ShellMode")
     assert try_key(temp.home, temp.environ, "Providers.x.Type") is None
 
 
