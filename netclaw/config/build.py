@@ -93,6 +93,7 @@ def build(
             fallback_model=models.for_role("Fallback"),
             compaction_model=models.for_role("Compaction"),
             are_agents_offered=config.sub_agents.enabled,
+            agent_timeout_s=float(config.sub_agents.default_timeout_seconds),
         ),
         daemon=DaemonSettings(
             max_live_sessions=config.daemon.max_live_sessions,

@@ -18,7 +18,6 @@ MAX_BYTES = 65_536
 """A larger file is no definition."""
 TIMEOUT_S = (5, 600)
 PREFILL_S = (5, 3600)
-DEFAULT_TIMEOUT_S = 60
 DESCRIPTION_CHARACTERS = 500
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -59,8 +58,8 @@ class AgentDefinition:
     description: str
     body: str
     role: ModelRole = ModelRole.COMPACTION
-    timeout_s: int = DEFAULT_TIMEOUT_S
-    """Without a sign of life for this long its model call is given up."""
+    timeout_s: int = 0
+    """Without a sign of life for this long its model call is given up; 0: as configured."""
     prefill_s: int = 0
     """How long its model may take to the first word; 0: as in every session."""
     wants_findings: bool = False
@@ -135,7 +134,7 @@ def parse(source: str, data: bytes) -> AgentDefinition:
         description=_description(values),
         body=body,
         role=_choice(values, "modelRole", ModelRole, ModelRole.COMPACTION),
-        timeout_s=_seconds(values, "timeoutSeconds", TIMEOUT_S, DEFAULT_TIMEOUT_S),
+        timeout_s=_seconds(values, "timeoutSeconds", TIMEOUT_S, 0),
         prefill_s=_seconds(values, "prefillTimeoutSeconds", PREFILL_S, 0),
         wants_findings=_flag(values, "emitStructuredFindings"),
         visibility=_choice(values, "visibility", Visibility, Visibility.USER_FACING),

@@ -272,3 +272,5 @@ class SessionSettings:
     compaction_model: ModelSettings | None = None
     are_agents_offered: bool = True
     """SubAgents.Enabled: whether a conversation may hand work to agents."""
+    agent_timeout_s: float = 60.0
+    """SubAgents.DefaultTimeoutSeconds: for agents whose definition says nothing."""

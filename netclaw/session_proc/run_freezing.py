@@ -95,7 +95,7 @@ class RunFreezing:
             project_instructions=project,
             operating_rules=rules,
             wants_findings=agent.wants_findings,
-            timeout_s=float(agent.timeout_s),
+            timeout_s=float(agent.timeout_s or self._settings.agent_timeout_s),
             prefill_s=float(agent.prefill_s),
             working_directory=folder,
         )

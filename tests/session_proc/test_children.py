@@ -155,6 +155,7 @@ async def test_an_end_is_on_record_before_it_is_acknowledged_and_told_of_once(
     supervisor.end()
     supervisor.end()
     await host.turn_completed(2)
+    await supervisor.until(wire.ASK_ACK, 3)
     acks = [said for said in supervisor.of(wire.ASK_ACK) if isinstance(said, ChildAck)]
     assert [ack.report for ack in acks] == [ReportKind.BEGUN, ReportKind.ENDED, ReportKind.ENDED]
     assert supervisor.count(ChildEnded) == supervisor.count(ChildResultDelivered) == 1

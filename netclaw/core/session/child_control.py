@@ -31,11 +31,11 @@ from netclaw.core.session.consent_events import Withdrawal
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.effects import StartTimer
 from netclaw.core.session.outputs import ChildOutput
+from netclaw.core.session.own_run import OWNER_RESTARTED
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import SessionState
 
 CANCELLED_BY_PARENT = "CancelledByParent"
-OWNER_RESTARTED = "owner_restarted"
 
 _KEEPS_FILES = frozenset({ChildState.COMPLETED, ChildState.PARTIAL})
 """Ends whose files were confirmed."""
