@@ -153,6 +153,10 @@ class Bench:
         assert end.job_id == job_id
         return end
 
+    def block(self) -> None:
+        """Put a file where the folder of jobs goes."""
+        Path(self.storage.jobs).write_text("in the way")
+
     def log(self) -> str:
         """What the one job printed."""
         (path,) = Path(self.storage.jobs).glob("*/output.log")
@@ -300,7 +304,7 @@ async def test_a_refused_job_leaves_no_files(bench: Bench) -> None:
 
 @pytest.mark.requirement("jobs.flood")
 async def test_no_job_is_begun_whose_log_cannot_be_made(bench: Bench) -> None:
-    Path(bench.storage.jobs).write_text("in the way")
+    bench.block()
     with pytest.raises(JobRefusedError, match="its log cannot be made"):
         await bench.part.start(bench.plan(hangs), CALL, TOKEN)
     assert bench.posted == []
