@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.facts import Candidate
 from netclaw.core.authz.grants import GrantStore, OneTimeKey
 from netclaw.core.authz.options import NOTES, ONCE_ONLY, OptionKey, Recorded, parse_key, recorded
-from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy
+from netclaw.core.authz.requests import AuthorizationRequest, Consents, Policy, ShellCall
 from netclaw.core.authz.sandbox_access import access_of
 from netclaw.core.errors import NetclawError
 from netclaw.core.session.rulings import Outcome
@@ -42,6 +42,9 @@ Keys = frozenset[OneTimeKey]
 NO_KEYS: Keys = frozenset()
 
 T = TypeVar("T")
+
+INLINE_CHARS = 4000
+"""Arguments up to this length are judged where the session runs, unless they are a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ class Authorizer:
     async def evaluate(self, question: Question, keys: Keys = NO_KEYS) -> Evaluation:
         """Judge with what is there now. Raises `ToolFault` for a path that means nothing."""
         request, policy, consents = await self._look_up(question, keys)
-        decision = await asyncio.to_thread(decide, request, policy, consents)
+        decision = await _worked_out(request, partial(decide, request, policy, consents))
         return Evaluation(request=request, policy=policy, consents=consents, decision=decision)
 
     async def clear(
@@ -92,7 +95,7 @@ class Authorizer:
         Raises `ToolFault` if it may not start any more.
         """
         now, policy, consents = await self._look_up(question, keys)
-        decision = await asyncio.to_thread(launch.recheck, judged, now, policy, consents)
+        decision = await _worked_out(now, partial(launch.recheck, judged, now, policy, consents))
         presenting.note(decision, question.tool.name, stage="to start")
         if decision.outcome is not Outcome.ALLOWED:
             raise presenting.refusal_of(decision)
@@ -100,8 +103,8 @@ class Authorizer:
             request=now,
             decision=decision,
             policy=policy,
-            access=await asyncio.to_thread(
-                access_of, now, decision, policy, question.context.settings
+            access=await _worked_out(
+                now, partial(access_of, now, decision, policy, question.context.settings)
             ),
             again=partial(self.clear, judged, question, keys),
         )
@@ -124,6 +127,17 @@ class Authorizer:
             is_attended=context.is_attended,
         )
         return request, policy, Consents(one_time=keys, chat=known.chat, store=known.store)
+
+
+async def _worked_out(request: AuthorizationRequest, work: Callable[[], T]) -> T:
+    """The result of pure work on a request.
+
+    A command, and arguments of any length, may take long and belong into a thread: the session's
+    loop must not wait (decision 86). All else is done in less time than a thread costs.
+    """
+    if isinstance(request.call, ShellCall) or len(request.arguments) > INLINE_CHARS:
+        return await asyncio.to_thread(work)
+    return work()
 
 
 async def read_consents(context: ToolContext) -> KnownConsents:
