@@ -251,3 +251,11 @@ def test_the_legacy_iteration_limit_is_accepted_with_a_warning(temp: TempHome) -
     loaded = temp.load()
     assert loaded.session.tuning.max_tool_iterations_per_turn == 10
     assert "not enforced" in loaded.warnings[0]
+
+
+@pytest.mark.requirement("agents.configured")
+def test_sub_agents_are_switched_and_limited(temp: TempHome) -> None:
+    write(temp, SubAgents={"Enabled": False, "DefaultTimeoutSeconds": 30})
+    session = temp.load().session
+    assert not session.are_agents_offered
+    assert session.agent_timeout_s == 30.0

@@ -127,4 +127,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="A run keeps the prompt, model and time limits that it was started with; of its parent"
         " it is told the operating rules and the project's instructions, no persona and no time.",
     ),
+    Requirement(
+        id="agents.tools",
+        source="S0 Sub-agents",
+        text="A run has no tool to start, look at or cancel runs, and none to send files.",
+    ),
+    Requirement(
+        id="agents.configured",
+        source="surface §8",
+        text="SubAgents.Enabled takes the tools away, DefaultTimeoutSeconds is the limit of agents"
+        " that name none.",
+    ),
 )
