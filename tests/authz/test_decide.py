@@ -366,7 +366,7 @@ def test_a_decision_becomes_a_redacted_ruling() -> None:
     assert ruling.text == ""
     denied = ruling_of(Shell("sudo ls").decide(), str)
     assert (denied.outcome, denied.options) == (Outcome.DENIED, ())
-    assert denied.text == "The command would run with the rights of another user."
+    assert denied.text == "The command would take rights that nobody can give it here."
     allowed = ruling_of(Shell("git status").decide(), str)
     assert (allowed.outcome, allowed.text, allowed.display) == (Outcome.ALLOWED, "", "")
 

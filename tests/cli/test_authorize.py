@@ -305,7 +305,8 @@ def test_what_a_person_reads(cli: Cli, in_project: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "lines"),
     [
-        ("sudo ls", ["DENIED  The command would run with the rights of another user."]),
+        ("sudo ls", ["Deny rule: It would run with the rights of another user."]),
+        ("netclaw approvals answer a A", ["DENIED  The command would take rights that nobody"]),
         ("netclaw sessions inject a b", ["Deny rule: It would speak with the voice of a person."]),
         ("cat /etc/../{home}/keys/x", ["DENIED  The command names a protected place."]),
         ("echo hi", ["ok   echo", "only prints", "network   off"]),

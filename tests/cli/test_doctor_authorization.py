@@ -118,6 +118,9 @@ def test_broken_deny_rules_are_a_failure_and_are_told_once(cli: Cli, home: Home)
     rows = json.loads(cli("doctor", "--json").out)["checks"]
     told = [row for row in rows if "hard-deny-overrides.json" in row["message"]]
     assert [(row["name"], row["verdict"]) for row in told] == [("deny rules", "FAIL")]
+    explained = cli.ok("authorize", "--", "ls").out
+    assert explained.startswith("DENIED  Shell commands are switched off here.\n")
+    assert f"  {home.deny_overrides} is malformed" in explained
 
 
 @pytest.mark.requirement("access.credentials-told")

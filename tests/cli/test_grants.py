@@ -82,7 +82,7 @@ def test_a_grant_is_revoked_in_the_file_when_no_daemon_runs(cli: Cli, home: Home
     assert grants_file.read(home.grants_file.read_text()) == grants
     told = cli.ok("approvals", "revoke", "git push", "--in", "/p/", "--json").json
     assert [row["directory"] for row in told["revoked"]] == ["/p"]
-    assert "revoked git push everywhere" in cli.ok("approvals", "revoke", "git push").out
+    assert "revoked git push everywhere" in cli.ok("approvals", "revoke", "git", "push").out
     assert cli("approvals", "revoke", "git push").code == 1
     assert cli("approvals", "revoke").code == 1
     assert cli("approvals", "revoke", "--all", "--tool", "shell_execute").code == 1

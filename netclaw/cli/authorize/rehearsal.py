@@ -90,6 +90,8 @@ class Explained:
     """The folder as a project directory; empty if it may not be one."""
     access: SandboxAccess | None = None
     """None for a call that would not run, or starts no command."""
+    rules_fault: str = ""
+    """Why the operator's deny rules cannot be read, which switches commands off."""
 
 
 class Rehearsal:
@@ -129,6 +131,7 @@ class Rehearsal:
             evaluation=found,
             project=folder,
             access=self._access(ran) if ran is not None else None,
+            rules_fault=self._settings.deny_rules_fault,
         )
 
     async def _if_allowed(self, found: Evaluation, question: Question) -> Evaluation | None:

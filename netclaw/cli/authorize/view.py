@@ -89,6 +89,8 @@ def _lines(app: App, explained: Explained) -> Iterator[str]:
     sentence, *more = summary(decision).split("\n")
     yield f"{app.style(word, colour, 'bold')}  {sentence}"
     yield from (f"  {line}" for line in more)
+    if decision.deny is DenyReason.SHELL_DISABLED and explained.rules_fault:
+        yield f"  {printable(explained.rules_fault)}"
     for line in rule_lines(found) if found is not None else (NEVER_OPENED,):
         yield f"  {printable(line)}"
     yield ""

@@ -97,7 +97,7 @@ def grant_json(row: GrantRow) -> JsonRow:
         "netclaw approvals revoke 'git push' --session notes",
     ),
 )
-@click.argument("label", default="", metavar="[LABEL]", shell_complete=grant_labels)
+@click.argument("words", nargs=-1, metavar="[LABEL]", shell_complete=grant_labels)
 @click.option("--audience", type=AUDIENCES, default=None, help="Of this audience.")
 @click.option("--tool", metavar="NAME", default="", help="For this tool.")
 @click.option(
@@ -120,7 +120,7 @@ def grant_json(row: GrantRow) -> JsonRow:
 def revoke(
     app: App,
     *,
-    label: str,
+    words: tuple[str, ...],
     audience: str | None,
     tool: str,
     folder: str,
@@ -135,6 +135,7 @@ def revoke(
     """
     from netclaw.core.authz.revoking import GrantChoice
 
+    label = " ".join(words)
     if session_id:
         if audience or tool or folder or everywhere:
             raise InvalidArgumentError("Consent of a chat is named by its label or with --all.")

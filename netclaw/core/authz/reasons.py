@@ -90,7 +90,7 @@ DENIED_TEXTS = {
     DenyReason.HARD_DENY_CUSTOM: "A rule of the operator forbids this command.",
     DenyReason.HARD_DENY_SELF: "The command would stop the daemon that runs it.",
     DenyReason.HARD_DENY_SYSTEM: "The command would destroy a whole system or home.",
-    DenyReason.HARD_DENY_PRIVILEGE: "The command would run with the rights of another user.",
+    DenyReason.HARD_DENY_PRIVILEGE: "The command would take rights that nobody can give it here.",
     DenyReason.SHELL_PROTECTED_PATH: "The command names a protected place.",
     DenyReason.SHELL_INVALID_DIRECTORY: "The working directory holds a `..` segment.",
     DenyReason.SHELL_DIRECTORY_OUTSIDE: (
