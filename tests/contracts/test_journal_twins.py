@@ -32,7 +32,7 @@ from netclaw.core.session.events import (
     TitleSet,
     ToolBatchStarted,
 )
-from netclaw.core.session.job_events import JobReported
+from netclaw.core.session.job_events import JobReaped, JobReported
 from netclaw.core.settings import SupervisionSettings
 from netclaw.core.supervision import DeathCause
 from netclaw.ports.crashes import CrashReport, GiveUp
@@ -155,6 +155,7 @@ class Story:
             ChildResultDelivered(run_id=FIRST, turn_id=TurnId(turn)),
             JOB_STARTED,
             JOB_ENDED,
+            JobReaped(job_id=JOB),
             JobReported(job_id=JOB, turn_id=TurnId(turn)),
         ]
         return self.chance.choice(events)
@@ -305,6 +306,10 @@ async def everything(world: World) -> list[object]:
             await journal.read_state(session_id),
             await journal.ledger(session_id, limit=10_000),
             await journal.has_runnable_work(session_id),
+            [
+                replace(job, position=0)
+                for job in await journal.list_jobs(limit=100, session_id=session_id)
+            ],
         ]
     return found
 
