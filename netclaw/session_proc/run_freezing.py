@@ -15,13 +15,16 @@ from netclaw.core.run_settings import model_for
 from netclaw.core.session.child_events import ChildAccepted, ChildFrozen
 from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.session_proc.system_prompt import SystemPrompt
-from netclaw.tools.agent_files import read_agents
+from netclaw.tools import agent_files
+from netclaw.tools.agent_files import FolderLook
 from netclaw.tools.places import usable_project
 
 _log = logging.getLogger(__name__)
 
 OPERATING_RULES = "AGENTS.md"
 """The one identity file that a run is told; who the agent is stays with its parent."""
+INLINE_BYTES = 64 * 1024
+"""More definitions than this are read in a thread (decision 86)."""
 READ_S = 10.0
 """How long the files may take; a project may lie on a file system that does not answer."""
 
@@ -57,15 +60,20 @@ class RunFreezing:
         self._tools = tools
         self._prompt = SystemPrompt(storage, session_id)
         self._told: set[tuple[str, str]] = set()
+        self._seen: FolderLook | None = None
+        self._book = AgentBook()
 
     async def book(self) -> AgentBook:
         """The agents there are now; files that are none are warned of once."""
-        try:
-            async with asyncio.timeout(READ_S):
-                book = await asyncio.to_thread(read_agents, self._storage.home)
-        except TimeoutError:
-            _log.warning("the folder of agents did not answer")
-            return AgentBook()
+        home = self._storage.home
+        seen = agent_files.look(home)
+        if seen == self._seen:
+            return self._book
+        if seen.size_bytes <= INLINE_BYTES:
+            book = agent_files.read_agents(home)  # a thread would take longer
+        else:
+            book = await asyncio.to_thread(agent_files.read_agents, home)
+        self._seen, self._book = seen, book
         for problem in book.problems:
             told = (problem.source, problem.sentence)
             if told not in self._told:

@@ -49,6 +49,7 @@ async def test_a_run_is_on_record_before_it_starts_and_before_its_call_is_answer
     supervisor.on_order = lambda _order: seen.append(host.journal.names())
     native()
     host.admit(f"{spawning(context='be quick')} [[reply:handed over]]")
+    await supervisor.until(wire.ASK_START)
     await host.turn_completed()
     (result,) = results(host)
     answer = json.loads(result.text)

@@ -10,7 +10,7 @@ import pytest
 from netclaw.config.agents import DEFAULTS, write_default_agents
 from netclaw.config.home import Home
 from netclaw.core.agents import MAX_BYTES, AgentBook
-from netclaw.tools.agent_files import read_agents
+from netclaw.tools.agent_files import look, read_agents
 
 GOOD = "---\nname: {}\ndescription: Works.\n---\nWork.\n"
 
@@ -65,3 +65,25 @@ def test_agents_that_are_there_and_those_that_were_deleted_are_left_alone(tmp_pa
     (tmp_path / "agents" / "summarizer.md").unlink()
     assert write_default_agents(home) == ()
     assert len(read_agents(str(tmp_path)).agents) == 2
+
+
+@pytest.mark.requirement("agents.files")
+def test_a_folder_looks_different_after_any_change(tmp_path: Path) -> None:
+    looks = [look(str(tmp_path))]
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "gone.md").symlink_to("nowhere")
+    (folder / "a.md").write_text(GOOD.format("worker"))
+    looks.append(look(str(tmp_path)))
+    (folder / "a.md").write_text(GOOD.format("helper!"))
+    looks.append(look(str(tmp_path)))
+    new = folder / "new"
+    new.write_text(GOOD.format("sleeper"))
+    os.utime(new, ns=(1, 1))
+    new.replace(folder / "a.md")
+    looks.append(look(str(tmp_path)))
+    (folder / "a.md").unlink()
+    looks.append(look(str(tmp_path)))
+    assert len(set(looks[:4])) == 4
+    assert looks[4] == looks[0]
+    assert looks[1].size_bytes == len(GOOD.format("worker"))
