@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -15,6 +16,7 @@ from netclaw.cli.doctor import abilities, places
 from netclaw.cli.doctor.findings import Verdict
 from netclaw.cli.probe import headers_for, judge_model, models_url, probe_service
 from netclaw.config.home import Home
+from netclaw.core.authz.path_access import Root
 from netclaw.core.errors import StorageCorruptError
 from netclaw.core.settings import ModelSettings, ProviderType, ShellMode, ToolSettings
 from netclaw.wire.v1.admin_pb2 import CheckStorageResponse, StatusResponse
@@ -156,6 +158,18 @@ def test_secrets(cli: Cli, home: Home, service: ModelService) -> None:
     assert (finding.verdict, "Slack.AppToken" in finding.fix) == (Verdict.WARN, True)
     (home.keys_dir / "ring.json").unlink()
     assert places.check_secrets(home).verdict is Verdict.FAIL
+
+
+@pytest.mark.requirement("cli.doctor")
+def test_a_folder_of_projects_that_is_not_there_is_a_warning(home: Home, tmp_path: Path) -> None:
+    def told(folder: Path) -> list[str]:
+        root = Root(canonical=str(folder), resolved=str(folder))
+        found = places.check_workspaces(ToolSettings(workspaces=root), home)
+        return [finding.message for finding in found if finding.verdict is Verdict.WARN]
+
+    (message,) = told(tmp_path / "cod")
+    assert str(tmp_path / "cod") in message
+    assert told(tmp_path) == told(home.workspaces_dir) == []
 
 
 def test_crashes(home: Home) -> None:

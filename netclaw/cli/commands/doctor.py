@@ -65,6 +65,7 @@ def look(app: App) -> Iterator[Finding]:
     yield check_storage(home, is_running=is_running)
     yield places.check_crashes(home)
     if loaded is not None:
+        yield from places.check_workspaces(loaded.session.tools, home)
         yield from check_authorization(loaded.session.tools, home)
         yield from check_rehearsed(home, loaded.session.tools)
         yield abilities.check_sandbox(loaded.session.tools, daemon.status)

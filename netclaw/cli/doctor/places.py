@@ -16,6 +16,7 @@ from netclaw.core.errors import NetclawError
 
 if TYPE_CHECKING:
     from netclaw.config.tree import KeyPath
+    from netclaw.core.settings import ToolSettings
 
 CRASH_DAYS = 7
 FREE_FAIL_BYTES = 16 * 1024 * 1024
@@ -46,6 +47,19 @@ def check_home(home: Home) -> Iterator[Finding]:
     else:
         yield passed("home", f"{root} is private and can be written.")
     yield _free_space(root)
+
+
+def check_workspaces(tools: ToolSettings, home: Home) -> Iterator[Finding]:
+    """Whether the folder of projects is there, if one was named; the home's own may be missing."""
+    root = tools.workspaces
+    if root is None or root.canonical == str(home.workspaces_dir) or Path(root.canonical).is_dir():
+        return
+    yield warned(
+        "projects",
+        f"Workspaces.Directory is {root.canonical}, and there is no such folder:"
+        " no project can be declared below it.",
+        "netclaw config set Workspaces.Directory FOLDER",
+    )
 
 
 def check_grants(home: Home) -> Finding:
