@@ -57,6 +57,8 @@ async def strike(world: World, dice: random.Random) -> None:
         pass
     kind, pid = dice.choice(victims)
     if kind == "daemon":
+        # Two deaths during one start of a session hold it, which is another matter.
+        await world.peer.wait_row(NAME, lambda row: row.phase in ("ready", "processing"))
         await world.kill()
         await world.start()
     else:
