@@ -115,6 +115,7 @@ def test_every_number_arrives(temp: TempHome) -> None:
         },
         Tools={"CaptureCeilingBytes": 5000, "Sandbox": {"Network": "ALWAYS", "MemoryMiB": 66}},
         Daemon={"MaxLiveSessions": 67, "StartConcurrency": 3, "DrainSeconds": 4},
+        SubAgents={"MaxLive": 9},
         Supervision={"TurnCrashLimit": 68, "QuarantineCrashes": 69, "QuarantineMinutes": 0.5},
         Storage={"TimeoutSeconds": 2},
     )
@@ -128,6 +129,7 @@ def test_every_number_arrives(temp: TempHome) -> None:
     assert session.tuning.max_inline_tool_result_chars == 101
     assert (session.tools.capture_ceiling_bytes, session.tools.memory_mib) == (5000, 66)
     assert (loaded.daemon.max_live_sessions, loaded.daemon.start_concurrency) == (67, 3)
+    assert loaded.daemon.max_live_children == 9
     assert loaded.daemon.drain_s == 4
     assert loaded.supervision.turn_crash_limit == 68
     assert loaded.supervision.quarantine_window_s == 30

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from netclaw.core.errors import SchemaNewerError
-from netclaw.core.ids import SessionId
-from netclaw.core.storage_layout import LAYOUT
+from netclaw.core.ids import RunId, SessionId
+from netclaw.core.storage_layout import LAYOUT, child_run_dir
 from netclaw.supervisor.envelope import Envelopes
 from tests.supervisor.test_gateway import refused
 from tests.supervisor.world import InProcess
@@ -42,6 +42,21 @@ def test_a_moved_home_is_found_again_and_said_once(
     assert len(caplog.records) == 1
     assert roots[0] in caplog.text
     assert new.new_root(names[0]) in caplog.text
+
+
+@pytest.mark.requirement("children.own-process")
+def test_the_folders_of_a_run_lie_in_its_parents_wherever_the_home_is(tmp_path: Path) -> None:
+    old, new = Envelopes(tmp_path / "old"), Envelopes(tmp_path / "new")
+    parent, run = SessionId("C1/17.1"), RunId("abc")
+    bound = Bound(child_run_dir(old.new_root(parent), run))
+    before = old.storage(SessionId(f"{parent}/sub/{run}"), bound)
+    assert before.root == f"{old.new_root(parent)}/subagents/abc"
+    assert before.workspace == f"{before.root}/workspace"
+    moved = new.storage(SessionId(f"{parent}/sub/{run}"), bound)
+    assert moved.root == f"{new.new_root(parent)}/subagents/abc"
+    above = new.storage(parent, Bound(new.new_root(parent)))
+    assert moved.tmp.rpartition("/")[0] == above.tmp.rpartition("/")[0]
+    assert moved.tmp != above.tmp
 
 
 @pytest.mark.requirement("storage.unversioned")
