@@ -1,4 +1,4 @@
-"""The command behind `scripts/torture`: `kill` (the default), `soak` or `escape`."""
+"""The command behind `scripts/torture`: `kill` (the default), `consent`, `soak` or `escape`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 
 from tests.conftest import SEED_VARIABLE
+from tests.process.consent_torture import consent_torture
 from tests.process.torture import torture
 from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "soak", "escape")
+COMMANDS = ("kill", "consent", "soak", "escape")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -28,7 +29,11 @@ def _parser() -> argparse.ArgumentParser:
     kill = commands.add_parser(
         "kill", help="kill processes at random; the default, its name may be left out"
     )
-    kill.add_argument("--kills", type=int, default=1000, help="processes killed per round")
+    consent = commands.add_parser(
+        "consent", help="prompts, answers and grants under random kills and edits"
+    )
+    for command, kills in ((kill, 1000), (consent, 200)):
+        command.add_argument("--kills", type=int, default=kills, help="processes killed per round")
     soak = commands.add_parser(
         "soak", help="random histories with every fault, checked by an independent reader"
     )
@@ -36,13 +41,13 @@ def _parser() -> argparse.ArgumentParser:
     soak.add_argument(
         "--keep", type=Path, default=None, help="folder for the home of a round that failed"
     )
-    for command, sessions in ((kill, 12), (soak, 50)):
+    for command, sessions in ((kill, 12), (consent, 8), (soak, 50)):
         command.add_argument("--sessions", type=int, default=sessions, help="sessions under fire")
     escape = commands.add_parser(
         "escape", help="every attempt to get out, on every backend, as root and as another user"
     )
     escape.add_argument("--fuzz", type=int, default=10_000, help="commands judged and traced")
-    for command in (kill, soak, escape):
+    for command in (kill, consent, soak, escape):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -58,6 +63,14 @@ def _kill(options: argparse.Namespace, seed: int) -> None:
         f"{time.monotonic() - began:.0f} s",
         flush=True,
     )
+
+
+def _consent(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.kills} kills over {options.sessions} sessions", flush=True)
+    began = time.monotonic()
+    toll = asyncio.run(consent_torture(seed=seed, kills=options.kills, sessions=options.sessions))
+    print("  kept every promise:", *toll.lines(), sep="\n  ", flush=True)
+    print(f"  {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _soak(options: argparse.Namespace, seed: int) -> None:
@@ -104,7 +117,7 @@ def main() -> int:
     is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
     options = _parser().parse_args(arguments if is_named else ["kill", *arguments])
     first = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    run = {"kill": _kill, "soak": _soak, "escape": _escape}[options.command]
+    run = {"kill": _kill, "consent": _consent, "soak": _soak, "escape": _escape}[options.command]
     for seed in range(first, first + options.rounds):
         run(options, seed)
     return 0

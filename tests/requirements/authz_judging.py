@@ -93,4 +93,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Whichever process is killed between a request and the end of its call, consent is asked "
         "for once and the call runs at most once.",
     ),
+    Requirement(
+        "judging.torture",
+        "issue 4, Must be shown; ADR 0030, 0037, 0042",
+        "Under random kills, answers and edits of the grants each call that asks is asked for once "
+        "and runs at most once, none runs without an approval or a grant, every request ends, and "
+        "nothing waits once all is answered.",
+    ),
 )
