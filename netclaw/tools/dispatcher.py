@@ -32,12 +32,12 @@ from netclaw.tools.authorization.authorizer import Authorizer, Question
 from netclaw.tools.authorization.judgements import Judgement, Judgements
 from netclaw.tools.authorization.remediation import instruction, present
 from netclaw.tools.authorization.retries import TemporaryRetries
-from netclaw.tools.authorization.subjects import FactSources, ServerTool
+from netclaw.tools.authorization.subjects import FactSources
 from netclaw.tools.faults import ToolFault, classify
 from netclaw.tools.registry import Registry
 from netclaw.tools.result_bounds import Bounded, bound
 from netclaw.tools.schema import parse, parse_foreign
-from netclaw.tools.tool import Outcome, Scope
+from netclaw.tools.tool import OfServer, Outcome, Scope
 
 log = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class Dispatcher:
             tool=tool,
             arguments=(
                 parse_foreign(call.arguments)
-                if isinstance(tool, ServerTool)
+                if isinstance(tool, OfServer)
                 else parse(tool.fields, call.arguments)
             ),
             call=call,

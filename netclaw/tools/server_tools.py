@@ -20,7 +20,7 @@ from netclaw.ports.tool_servers import (
 )
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.schema import Arguments, Field
-from netclaw.tools.tool import EVERYONE, Outcome, Scope
+from netclaw.tools.tool import EVERYONE, OfServer, Outcome, Scope
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _OWN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _UNSHOWABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class McpTool:
+class McpTool(OfServer):
     """One tool of one server. Its description and schema are the server's words, nothing more."""
 
     fields: tuple[Field, ...] = ()

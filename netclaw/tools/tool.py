@@ -48,6 +48,20 @@ class Scope:
     """The decision that lets this call run, and the policy it was judged by."""
 
 
+class OfServer:
+    """What makes a tool one of an MCP server; its `name` is the one that models see.
+
+    To be derived from, and no protocol: every judgement and every request asks it of each tool,
+    and a protocol answers "no" only after it has looked through all that a tool has.
+    """
+
+    __slots__ = ()
+
+    server: str
+    server_tool: str
+    """The server's own name for it."""
+
+
 class Tool(Protocol):
     """Implementations hold no state of a session; one object serves all calls."""
 

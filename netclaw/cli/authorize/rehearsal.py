@@ -47,7 +47,7 @@ from netclaw.tools.factory import core_tools
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.places import project_directory
 from netclaw.tools.schema import Arguments, Field, parse, parse_foreign
-from netclaw.tools.tool import EVERYONE, Scope, Tool
+from netclaw.tools.tool import EVERYONE, OfServer, Scope, Tool
 from netclaw.tools.tool import Outcome as ToolOutcome
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class _Stored:
 
 
 @dataclass(slots=True, kw_only=True)
-class _ServerTool:
+class _ServerTool(OfServer):
     """A tool of an MCP server by name alone: its server is not asked, and need not run."""
 
     name: str

@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from netclaw.core.authz.facts import Surroundings
 from netclaw.core.authz.grants import Grant
@@ -25,7 +24,7 @@ from netclaw.tools.closed import closed_places
 from netclaw.tools.faults import ToolFault
 from netclaw.tools.places import Places, places_for
 from netclaw.tools.schema import Arguments
-from netclaw.tools.tool import Tool
+from netclaw.tools.tool import OfServer, Tool
 
 FILE_OPERATIONS = {
     "file_read": FileOperation.READ,
@@ -39,15 +38,6 @@ FILE_OPERATIONS = {
 """Tools that touch the one path in their argument `path`, and what they do there."""
 
 
-@runtime_checkable
-class ServerTool(Protocol):
-    """A tool of an MCP server; its `name` is the one that models see."""
-
-    server: str
-    server_tool: str
-    """The server's own name for it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactSources:
     """Where facts of the host come from."""
@@ -58,7 +48,7 @@ class FactSources:
 
 def tool_name(tool: Tool) -> str:
     """The name that a request carries: a server's own name for its tool, else the tool's."""
-    return tool.server_tool if isinstance(tool, ServerTool) else tool.name
+    return tool.server_tool if isinstance(tool, OfServer) else tool.name
 
 
 async def call_of(
@@ -69,7 +59,7 @@ async def call_of(
     grants: Iterable[Grant],
 ) -> Call:
     """What is judged, with the facts of this moment. Raises `ToolFault` for an unusable path."""
-    if isinstance(tool, ServerTool):
+    if isinstance(tool, OfServer):
         return ServerCall(server=tool.server)
     if tool.name == SHELL:
         where = await asyncio.to_thread(_surroundings, arguments, context)

@@ -12,8 +12,8 @@ from netclaw.core.authz.profiles import SHELL_TOOLS, AudienceProfile, ConsentMod
 from netclaw.core.settings import ShellMode, ToolSettings
 from netclaw.core.tool_call import FileOperation
 from netclaw.ports.shell_runner import SandboxFacts
-from netclaw.tools.authorization.subjects import FILE_OPERATIONS, ServerTool
-from netclaw.tools.tool import Tool
+from netclaw.tools.authorization.subjects import FILE_OPERATIONS
+from netclaw.tools.tool import OfServer, Tool
 
 
 def is_visible(
@@ -25,7 +25,7 @@ def is_visible(
     profile = settings.profile_of(audience)
     if _is_switched_off(tool, profile):
         return False
-    if isinstance(tool, ServerTool):
+    if isinstance(tool, OfServer):
         return profile.allows_server(tool.server) and profile.allows_server_tool(
             tool.server, tool.server_tool
         )
@@ -35,8 +35,8 @@ def is_visible(
 
 
 def _is_switched_off(tool: Tool, profile: AudienceProfile) -> bool:
-    server = tool.server if isinstance(tool, ServerTool) else ""
-    name = tool.server_tool if isinstance(tool, ServerTool) else tool.name
+    server = tool.server if isinstance(tool, OfServer) else ""
+    name = tool.server_tool if isinstance(tool, OfServer) else tool.name
     try:
         return mode_of(profile, ModeQuestion(tool=name, server=server)) is ConsentMode.DENY
     except UnknownModeError:
