@@ -14,9 +14,16 @@ from netclaw.linux.user_homes import user_homes
 
 _NOBODY_ASKED = frozenset({AllowReason.REVIEWED_SAFE, AllowReason.EXEMPT})
 
-_QUIET_GIT = (("core.fsmonitor", "false"), ("safe.bareRepository", "explicit"))
-"""For calls that nobody was asked about: no file system monitor of the repository's choosing, and
-no repository made of plain files in a folder that is not called `.git`."""
+_QUIET_GIT = (
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.sshCommand", "false"),
+    *((f"gpg.{name}program", "false") for name in ("", "openpgp.", "ssh.", "x509.")),
+    ("safe.bareRepository", "explicit"),
+)
+"""For calls that nobody was asked about: no monitor, hook or checker of signatures of the
+repository's choosing (`git status` has a hook, which may lie in an ordinary folder), and no
+repository made of plain files in a folder that is not called `.git`."""
 
 _VARIABLES = {
     ".config/gh": "GH_CONFIG_DIR",

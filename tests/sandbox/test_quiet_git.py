@@ -43,6 +43,25 @@ async def test_a_status_starts_no_monitor_unless_a_person_let_it_run(rig: Rig) -
     assert heard.exists()
 
 
+async def test_a_hook_in_an_ordinary_folder_is_not_started(rig: Rig) -> None:
+    project = Path(rig.project)
+    hook = project / "hooks/post-index-change"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\ntouch heard\n")
+    hook.chmod(0o755)
+    (project / "file").write_text("x")
+    git = ["git", "-C", rig.project]
+    subprocess.run([*git, "config", "--unset", "core.fsmonitor"], check=True)
+    subprocess.run([*git, "add", "file"], check=True)
+    subprocess.run([*git, "config", "core.hooksPath", "hooks"], check=True)
+    (project / "file").touch()
+    await rig.call("shell_execute", command="git status")
+    assert not (project / "heard").exists()
+    (project / "file").touch()
+    await (await approved(rig, command="git status > /dev/stdout")).run()
+    assert (project / "heard").exists()
+
+
 async def test_a_plain_folder_is_no_repository(rig: Rig) -> None:
     bare = Path(rig.project, "sub")
     subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True, capture_output=True)
