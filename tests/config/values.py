@@ -22,6 +22,8 @@ words = st.text("abcdefghijklmnopqrstuvwxyzäß -_/\\\"'{}", min_size=1, max_siz
     lambda text: bool(text.strip())
 )
 folders = words.map(lambda text: f"/srv/{text}")
+FOLDERS = ("Roots", "Credentials")
+"""How keys end whose values are lists of folders."""
 addresses = st.sampled_from(["http://127.0.0.1:8080/v1", "https://example.test", "http://[::1]:9/"])
 spans = st.sampled_from(["00:00:00", "00:00:01.5000000", "01:30:00", "2.00:00:00"])
 
@@ -91,7 +93,7 @@ def _lists(name: str, item: object) -> Values | None:
     if item is float:
         return st.lists(st.sampled_from([0.0, 0.5, 3.0]), min_size=1, max_size=4).map(list)
     if item is str:
-        return st.lists(folders if name.endswith("Roots") else words, max_size=3).map(list)
+        return st.lists(folders if name.endswith(FOLDERS) else words, max_size=3).map(list)
     return None
 
 
