@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,28 @@ async def let_go(world: World, name: str, session: str = NAME) -> None:
 async def count(world: World, kind: str, name: str = NAME) -> int:
     """How often something happened in a session."""
     return sum(row["type"] == kind for row in await world.peer.journal(name))
+
+
+async def until_jobs_told(world: World, name: str) -> None:
+    """Wait until no job of a session runs and every end that is on record was told of; bounded."""
+    async with asyncio.timeout(WAIT_S):
+        while any(
+            row.state in {"Running", "Pending"} or (row.state != "Reaped" and not row.told_at_ms)
+            for row in await listed(world, name)
+        ):
+            await asyncio.sleep(0.05)
+
+
+def check_jobs(rows: list[dict[str, Any]]) -> None:
+    """Assert what holds for every job of a journal: one end at most, told of once."""
+
+    def count_of(kind: str) -> Counter[str]:
+        return Counter(row["payload"]["job_id"] for row in rows if row["type"] == kind)
+
+    started, ended, reaped, told_of = map(
+        count_of, ("JobStarted", "JobEnded", "JobReaped", "JobReported")
+    )
+    assert set(started.values()) <= {1}, "a job began twice"
+    assert set((ended + reaped).values()) <= {1}, "a job ended twice"
+    assert set(ended) | set(reaped) <= set(started), "a job ended that never began"
+    assert told_of == ended, "the end of a job was not told of once"

@@ -19,6 +19,7 @@ from pathlib import Path
 import grpc
 
 from tests.process.checks import check_journal, describe, is_alive, processes_with
+from tests.process.job_calls import check_jobs, until_jobs_told
 from tests.process.peer import WAIT_S
 from tests.process.world import World
 
@@ -78,11 +79,13 @@ class Torture:
         tag = f"n{number}"
         effect = json.dumps({"command": f"echo {tag} >> {self._marker}; sleep 0.{number % 3}"})
         tool = f"[[tool:shell_execute {effect}]]"
+        job = tool.replace("{", '{"background": true, ', 1)
         return self._random.choice(
             (
                 f"[[reply:{tag}]]",
                 f"[[tokens:20]][[pace:2]] {tag}",
                 f"{tool} [[reply:{tag}]]",
+                f"{job} [[reply:{tag}]]",
                 f"{tool} [[next]] {tool} [[reply:{tag}]]",
             )
         )
@@ -146,8 +149,10 @@ class Torture:
         peer = self._world.peer
         for name in self._names:
             await peer.wait_answered(name, len(self._confirmed[name]))
+            await until_jobs_told(self._world, name)
             rows = await peer.journal(name)
             check_journal(rows)
+            check_jobs(rows)
             admitted = {r["payload"]["input_id"] for r in rows if r["type"] == "InputAdmitted"}
             lost = self._confirmed[name] - admitted
             assert not lost, f"acknowledged and lost: {lost}"
