@@ -315,3 +315,19 @@ def test_a_closed_gate_ends_a_call_for_notes() -> None:
     assert told.runtime.compaction is not None
     decision = told.when(CloseGate())
     assert [type(item) for item in decision.effects] == [CancelSidecar, ReportGateClosed]
+
+
+def test_words_that_a_person_saw_keep_a_conversation_from_going_on_and_no_run() -> None:
+    main = Story(interest=OutputFilter.TEXT_STREAMING)
+    main.start()
+    main.admit("hello", by=ALICE)
+    main.when(BeginOutput(token=main.model_token))
+    assert not drain.may_resume(main.state)
+    run = a_run()
+    run.runtime = replace(run.runtime, interest=OutputFilter.TEXT_STREAMING)
+    run.when(BeginOutput(token=run.model_token))
+    assert drain.may_resume(run.state)
+
+
+def test_nothing_goes_on_where_no_turn_is_open() -> None:
+    assert not drain.may_resume(Story().state)
