@@ -23,8 +23,8 @@ pytestmark = pytest.mark.timeout(60)
 
 BEFORE_TURN_MIB = 8.0
 AFTER_TURN_MIB = 14.0
-"""No leap beyond what judging costs; the target of decision 94, 12 MiB, is watched and missed by the
-benchmarks, whose page says what would reach it."""
+"""No leap beyond what judging costs. The benchmarks watch the target of decision 94, 12 MiB, and
+their page says what would reach it."""
 
 
 def private_mib(pid: int) -> float:
