@@ -101,7 +101,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         id="children.steered",
         source="decision 62, cli.md runs",
         text="An operator lists and cancels child runs, kills their processes and writes to them,"
-        " and every other order is for the parent; a list of sessions leaves them out unless asked.",
+        " and every other order is for the parent; lists of sessions leave them out unless asked.",
     ),
     Requirement(
         id="children.whole",
