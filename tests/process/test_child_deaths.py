@@ -36,6 +36,8 @@ TREES = int(os.environ.get("NETCLAW_RUN_TREES", "4"))
 """Of six kills each; the torture takes more."""
 KILLS = 6
 LONGEST_PAUSE_S = 0.6
+SETTLED = ("ready", "processing", "passive")
+"""Phases of a parent that no start is under way of."""
 
 
 def task() -> str:
@@ -58,7 +60,7 @@ async def strike(world: World, dice: random.Random) -> None:
     kind, pid = dice.choice(victims)
     if kind == "daemon":
         # Two deaths during one start of a session hold it, which is another matter.
-        await world.peer.wait_row(NAME, lambda row: row.phase in ("ready", "processing"))
+        await world.peer.wait_row(NAME, lambda row: row.phase in SETTLED)
         await world.kill()
         await world.start()
     else:
