@@ -152,7 +152,8 @@ def test_agents_are_listed_without_a_daemon(cli: Cli, home: Home) -> None:
     assert "no agents" in cli.ok("agents").out
     agents(home, scout=GOOD, broken="nothing")
     (agent,) = cli.ok("agents", "list", "--json").json
-    assert (agent["name"], agent["timeoutSeconds"], agent["file"]) == ("scout", 60, "scout.md")
+    assert (agent["name"], agent["file"]) == ("scout", "scout.md")
+    assert "timeoutSeconds" not in agent, "as SubAgents.DefaultTimeoutSeconds says"
     assert not has_null(agent)
     listed = cli.ok("agents")
     assert "Looks around." in listed.out

@@ -44,7 +44,7 @@ def list_agents(app: App) -> None:
                     agent.name,
                     agent.visibility.value,
                     agent.role.value,
-                    f"{agent.timeout_s} s",
+                    f"{agent.timeout_s} s" if agent.timeout_s else "as set",
                     agent.source,
                     shorten(agent.description, DESCRIPTION_WIDTH),
                 )
@@ -117,7 +117,7 @@ def agent_row(agent: AgentDefinition) -> JsonRow:
             "description": agent.description,
             "visibility": agent.visibility.value,
             "modelRole": agent.role.value,
-            "timeoutSeconds": agent.timeout_s,
+            "timeoutSeconds": agent.timeout_s or None,
             "prefillTimeoutSeconds": agent.prefill_s or None,
             "emitStructuredFindings": agent.wants_findings,
             "tools": list(agent.tools),
