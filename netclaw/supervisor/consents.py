@@ -14,7 +14,7 @@ from pathlib import Path
 from netclaw.core.authority import Audience
 from netclaw.core.authz.grants import GrantStore
 from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError
-from netclaw.core.ids import SessionId, chat_key
+from netclaw.core.ids import SessionId
 from netclaw.ports.consents import KnownConsents
 from netclaw.supervisor.callers import narrower
 from netclaw.supervisor.chat_grants import ChatGrants
@@ -31,7 +31,7 @@ MAX_RECORD_BYTES = 1024 * 1024
 class Asker:
     """Which session's process asks, as the database knows it.
 
-    A child run relies on the chat of its parent, where people are asked for it.
+    A child run relies on the consents of its parent's chat too; its own reach nobody else.
     """
 
     session_id: SessionId
@@ -62,7 +62,7 @@ class Consents:
         usable = tuple(grant for grant in store.grants if _is_theirs(asker, grant.audience))
         return encode_known(
             KnownConsents(
-                chat=self.chats.of(chat_key(asker.session_id)),
+                chat=self.chats.of(asker.session_id),
                 store=GrantStore(grants=usable, fault=store.fault),
             )
         )
@@ -76,7 +76,7 @@ class Consents:
             {item.audience for item in added.chat} | {item.audience for item in added.persistent},
         )
         # Before anything is waited for: a reset that comes meanwhile takes them back.
-        self.chats.add(chat_key(asker.session_id), added.chat)
+        self.chats.add(asker.session_id, added.chat)
         if added.persistent:
             await self.stored.add(added.persistent)
         return b""

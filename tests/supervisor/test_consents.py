@@ -19,6 +19,7 @@ from netclaw.ports.consents import KnownConsents, NewConsents
 from netclaw.store import grants_file as grants_on_disk
 from netclaw.store.grants_file import Reading
 from netclaw.supervisor.chat_grants import AT_MOST, ChatGrants
+from netclaw.supervisor.consents import Asker, Consents
 from netclaw.supervisor.daemon import Wish
 from netclaw.wire.consents import (
     ASK_CONSENTS,
@@ -331,6 +332,19 @@ async def test_a_stop_of_the_daemon_ends_chat_consent(world: InProcess) -> None:
     told = await known(await started(world))
     assert told.chat == frozenset()
     assert told.store.grants == (stored("make"),)
+
+
+@pytest.mark.requirement("approvals.chat")
+async def test_what_a_child_run_is_let_do_reaches_its_parent_not(tmp_path: Path) -> None:
+    consents = Consents(tmp_path / "tool-approvals.json")
+    parent = Asker(session_id=SessionId("cli/a"), audience=Audience.PERSONAL)
+    child = Asker(session_id=SessionId("cli/a/sub/r1"), audience=Audience.PERSONAL)
+    for asker, word in ((parent, "a"), (child, "b")):
+        added = encode_new(NewConsents(chat=(chat(word),)))
+        await consents.answer(asker, ASK_RECORD, added)
+    told = [decode_known(await consents.answer(who, ASK_CONSENTS, b"")) for who in (parent, child)]
+    assert [known.chat for known in told] == [{chat("a")}, {chat("a"), chat("b")}]
+    consents.stored.close()
 
 
 @pytest.mark.requirement("approvals.chat")
