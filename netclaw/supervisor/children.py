@@ -22,6 +22,7 @@ from netclaw.core.errors import (
 )
 from netclaw.core.ids import RunId, SessionId
 from netclaw.core.session.after_drain import AfterDrain
+from netclaw.core.session.child_control import CANCELLED_BY_PARENT
 from netclaw.core.session.child_effects import CancelAnswer, ReportKind
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.storage_layout import child_run_dir
@@ -140,11 +141,18 @@ class Children:
 
     async def _close_gate(self, asker: Asker, payload: bytes) -> bytes:
         desk = self._desk(asker, said.decode(payload, ChildWord).run_id)
-        if desk is not None:
-            desk.is_gate_closed = True
-            slot = self._router.find(desk.child)
-            if slot is not None and slot.live is not None:
+        if desk is None:
+            return b""
+        desk.is_gate_closed = True
+        async with desk.change:
+            slot = self._router.slot(desk.child)
+            slot.is_awaited = False
+            if slot.live is not None:
                 slot.live.command(HostCommand(kind=said.COMMAND_CLOSE_GATE, actor="parent"))
+                return b""
+            await self._router.interrupt(slot)
+            if desk.start > 0 and not desk.has_last_word and not desk.is_over:
+                self._end_cancelled(desk)
         return b""
 
     async def _drain(self, asker: Asker, payload: bytes) -> bytes:
@@ -219,7 +227,19 @@ class Children:
 
     # Reports ------------------------------------------------------------------------------
 
-    def _speak(self, desk: ChildDesk, kind: ReportKind, *, reason: str = "") -> None:
+    def _end_cancelled(self, desk: ChildDesk) -> None:
+        """A cancelled run has no process: it starts nothing any more and is over."""
+        self._speak(desk, ReportKind.DISPATCH_CLOSED)
+        self._speak(desk, ReportKind.ENDED, state=ChildState.CANCELLED, reason=CANCELLED_BY_PARENT)
+
+    def _speak(
+        self,
+        desk: ChildDesk,
+        kind: ReportKind,
+        *,
+        state: ChildState = ChildState.FAILED,
+        reason: str = "",
+    ) -> None:
         """Report in the stead of a process that cannot."""
         self._router.slot(desk.child).is_awaited = False
         self._say(
@@ -228,7 +248,7 @@ class Children:
                 run_id=desk.run_id,
                 start=desk.start,
                 kind=kind,
-                state=ChildState.FAILED,
+                state=state,
                 reason=reason,
             ),
         )
@@ -259,7 +279,7 @@ class Children:
     def on_rest(self, slot: Slot) -> None:
         """A session has no process and gets none by itself.
 
-        A run that is held, or that was told to park, is spoken for. The runs of a session that is
+        A run that is held, cancelled, or was told to park is spoken for. The runs of a session that is
         held or stopped are stopped with it: no process survives its owner.
         """
         if not slot.is_child:
@@ -270,8 +290,11 @@ class Children:
         desk = self._desks.get(slot.session_id)
         if desk is None or desk.is_over or desk.has_last_word or desk.start == 0:
             return
-        if slot.hold is not None and (slot.is_awaited or desk.is_parking):
+        is_told = desk.is_parking or desk.is_gate_closed
+        if slot.hold is not None and (slot.is_awaited or is_told):
             self._speak(desk, ReportKind.ENDED, reason=slot.hold.value)
+        elif desk.is_gate_closed:
+            self._end_cancelled(desk)
         elif desk.is_parking:
             self._speak(desk, ReportKind.PARKED)
 
@@ -296,7 +319,7 @@ class Children:
     async def _stop(self, desk: ChildDesk) -> None:
         """End a run's process without a word."""
         slot = self._router.find(desk.child)
-        desk.is_parking = False
+        desk.is_parking = desk.is_gate_closed = False
         if slot is None:
             return
         slot.is_awaited = False

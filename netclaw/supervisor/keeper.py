@@ -126,7 +126,8 @@ class Keeper:
         async with gate.place(slot.urgency):
             death = await self._live_and_die(slot)
         delay_s = await self._after(slot, death) if death is not None else self._delay(slot)
-        if delay_s > 0 and not self.is_draining:
+        is_over = slot.is_child and not slot.is_awaited
+        if delay_s > 0 and not (is_over or self.is_draining):
             slot.state = SlotState.BACKOFF
             await asyncio.sleep(delay_s)
 

@@ -7,13 +7,15 @@ import asyncio
 import pytest
 
 from netclaw.core.ids import RunId, SessionId
+from netclaw.core.session.child_control import CANCELLED_BY_PARENT
 from netclaw.core.session.child_effects import ChildAnswer, ReportKind
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.settings import DaemonSettings, SupervisionSettings
 from netclaw.ports.children import ChildReport
 from netclaw.supervisor import children
+from netclaw.supervisor.slot import SlotState
 from netclaw.wire import children as said
-from tests.supervisor.runs import CALL, CHILD, PARENT, RUN, Stand, within
+from tests.supervisor.runs import CALL, CHILD, PARENT, RUN, Hand, Stand, within
 from tests.supervisor.world import InProcess
 
 OTHER = RunId("run-two")
@@ -209,15 +211,80 @@ async def test_a_process_that_stays_after_its_last_word_is_killed(
 
 
 @pytest.mark.requirement("children.gate")
-async def test_the_gate_of_a_run_is_closed_in_each_of_its_processes() -> None:
-    async with InProcess() as world:
+async def test_a_cancelled_run_that_dies_is_over() -> None:
+    rules = SupervisionSettings(backoff_s=(3600.0,))
+    async with InProcess(supervision=rules) as world:
         stand = Stand(world)
         parent, child = await stand.both()
         await parent.word(said.ASK_CLOSE)
         assert (await within(child.commands.get())).kind == said.COMMAND_CLOSE_GATE
         child.peer.process.kill()
-        child = await stand.process(CHILD)
-        assert child.role.is_gate_closed
+        await assert_cancelled(parent)
+        await stand.until_gone(CHILD)
+        assert not stand.has_process(CHILD)
+
+
+async def assert_cancelled(parent: Hand, run_id: RunId = RUN) -> None:
+    """The parent is told, in order, that the run starts nothing any more and is over."""
+    closed = await parent.report()
+    assert (closed.run_id, closed.kind) == (run_id, ReportKind.DISPATCH_CLOSED)
+    ended = await parent.report()
+    assert (ended.run_id, ended.kind) == (run_id, ReportKind.ENDED)
+    assert (ended.state, ended.reason) == (ChildState.CANCELLED, CANCELLED_BY_PARENT)
+    await parent.acknowledge(closed)
+    await parent.acknowledge(ended)
+
+
+@pytest.mark.requirement("children.gate")
+async def test_a_cancelled_run_that_waits_for_a_place_is_over_at_once() -> None:
+    async with InProcess(daemon=DaemonSettings(max_live_children=1)) as world:
+        stand = Stand(world)
+        parent = await stand.parent(RUN, OTHER)
+        await parent.start(1, RUN)
+        first = await stand.process(CHILD)
+        await parent.start(1, OTHER)
+        await parent.word(said.ASK_CLOSE, OTHER)
+        await assert_cancelled(parent, OTHER)
+        await first.say(ReportKind.ENDED)
+        await parent.take_end()
+        first.leave()
+        await stand.until_gone(CHILD)
+        assert not stand.has_process(OTHER_CHILD)
+
+
+@pytest.mark.requirement("children.gate")
+async def test_a_cancelled_run_in_backoff_is_over_at_once() -> None:
+    rules = SupervisionSettings(backoff_s=(3600.0,))
+    async with InProcess(supervision=rules) as world:
+        stand = Stand(world)
+        parent, child = await stand.both()
+        child.peer.process.kill()
+        slot = world.supervisor.router.slot(CHILD)
+        await within(slot.until_state(SlotState.BACKOFF))
+        await parent.word(said.ASK_CLOSE)
+        await assert_cancelled(parent)
+        await stand.until_gone(CHILD)
+        assert not stand.has_process(CHILD)
+
+
+@pytest.mark.requirement("children.gate")
+async def test_a_cancel_that_is_repeated_reaches_the_process_that_is_there() -> None:
+    async with InProcess() as world:
+        stand = Stand(world)
+        parent, child = await stand.both()
+        await parent.word(said.ASK_CLOSE)
+        parent.peer.process.kill()
+        parent = await stand.process(PARENT)
+        await parent.start()
+        await parent.word(said.ASK_CLOSE)
+        for _ in range(2):
+            assert (await within(child.commands.get())).kind == said.COMMAND_CLOSE_GATE
+        heard = await child.say(ReportKind.ENDED, state=ChildState.CANCELLED)
+        await parent.take_end(ChildState.CANCELLED)
+        await within(heard)
+        child.leave()
+        await stand.until_gone(CHILD)
+        assert not parent.has_report
 
 
 @pytest.mark.requirement("children.drain")
