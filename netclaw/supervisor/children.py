@@ -279,8 +279,8 @@ class Children:
     def on_rest(self, slot: Slot) -> None:
         """A session has no process and gets none by itself.
 
-        A run that is held, cancelled, or was told to park is spoken for. The runs of a session that is
-        held or stopped are stopped with it: no process survives its owner.
+        A run that is held, cancelled or was told to park is spoken for. The runs of a session that
+        is held or stopped are stopped with it: no process survives its owner.
         """
         if not slot.is_child:
             if slot.hold is not None or slot.is_resting:

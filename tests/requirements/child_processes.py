@@ -78,8 +78,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="children.gate",
         source="sessions.md §6",
-        text="The gate of a cancelled child run is closed in its process; one that has none, because"
-        " it waits for a place, for its backoff, or died, is over at once.",
+        text="The gate of a cancelled child run is closed in its process; one without a process,"
+        " because it waits for a place or a backoff or has died, is over at once.",
     ),
     Requirement(
         id="children.drain",
