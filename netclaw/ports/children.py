@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netclaw.core.ids import RunId
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_commands import ChildAsk
 from netclaw.core.session.child_effects import CancelAnswer, ChildAnswer, ReportKind
 from netclaw.core.session.child_events import ChildAccepted, ChildFrozen, ChildState
@@ -36,10 +37,22 @@ class ChildOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildWord:
-    """Parent: close a run's gate, kill its process, or (`budget_s`) have it park."""
+    """Parent: close a run's gate or kill its process."""
 
     run_id: RunId
-    budget_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildDrain:
+    """Parent: have the process of this start park within `budget_s`, because of what comes `then`.
+
+    The start need not have been asked for: then the run has no process, which is a park.
+    """
+
+    run_id: RunId
+    start: int
+    budget_s: float
+    then: AfterDrain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,14 @@ from netclaw.core.session.child_events import ChildState
 from netclaw.core.session.commands import SessionCommand
 from netclaw.core.session.state import SessionState
 from netclaw.ports.agents import AcceptedRun, SpawnRefusedError
-from netclaw.ports.children import ChildAck, ChildCancelled, ChildOrder, ChildReport, ChildWord
+from netclaw.ports.children import (
+    ChildAck,
+    ChildCancelled,
+    ChildDrain,
+    ChildOrder,
+    ChildReport,
+    ChildWord,
+)
 from netclaw.session_proc import frames
 from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.ending import Ending
@@ -106,7 +113,15 @@ class Children:
             case CloseChild():
                 self._say(ASK_CLOSE, ChildWord(run_id=effect.run_id))
             case DrainChild():
-                self._say(ASK_DRAIN, ChildWord(run_id=effect.run_id, budget_s=effect.budget_s))
+                self._say(
+                    ASK_DRAIN,
+                    ChildDrain(
+                        run_id=effect.run_id,
+                        start=effect.start,
+                        budget_s=effect.budget_s,
+                        then=effect.then,
+                    ),
+                )
             case KillChild():
                 self._say(ASK_KILL, ChildWord(run_id=effect.run_id))
             case _:

@@ -12,28 +12,29 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 
-from netclaw.core.errors import (
-    InvalidArgumentError,
-    NetclawError,
-    NotFoundError,
-    OperationTimeoutError,
-    QuarantinedError,
-    StorageError,
-)
+from netclaw.core.errors import NetclawError, NotFoundError, StorageError
 from netclaw.core.ids import RunId, SessionId
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_control import CANCELLED_BY_PARENT
-from netclaw.core.session.child_effects import CancelAnswer, ReportKind
+from netclaw.core.session.child_effects import ReportKind
 from netclaw.core.session.child_events import ChildState
 from netclaw.core.storage_layout import child_run_dir
-from netclaw.ports.child_records import ChildRecord, ChildStart
-from netclaw.ports.children import ChildAck, ChildCancelled, ChildOrder, ChildReport, ChildWord
+from netclaw.ports.child_records import ChildStart
+from netclaw.ports.children import (
+    ChildAck,
+    ChildCancelled,
+    ChildDrain,
+    ChildOrder,
+    ChildReport,
+    ChildWord,
+)
+from netclaw.supervisor.child_cancels import ChildCancels
 from netclaw.supervisor.child_desk import LAST_WORDS, ChildDesk
 from netclaw.supervisor.consents import Asker
 from netclaw.supervisor.live_session import EndReason
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.services import Services
-from netclaw.supervisor.slot import Slot, SlotState
+from netclaw.supervisor.slot import Slot
 from netclaw.wire import children as said
 from netclaw.wire.v1.session_host_pb2 import ChildRole, HostCommand
 
@@ -41,8 +42,12 @@ _log = logging.getLogger(__name__)
 
 LEAVES_WITHIN_S = 5.0
 """How long a process whose last word was heard may take to end by itself."""
-CANCEL_WITHIN_S = 15.0
-"""How long an operator's cancel waits until it is durable."""
+
+REASONS = {
+    AfterDrain.DAEMON_STOP: EndReason.DAEMON_STOP,
+    AfterDrain.DAEMON_RESTART: EndReason.DAEMON_STOP,
+}
+"""Why a run's process is ended that is told to park; any other drain is that of its session."""
 
 Handler = Callable[[Asker, bytes], Coroutine[None, None, bytes]]
 
@@ -55,7 +60,7 @@ class Children:
         self._router = router
         self._desks: dict[SessionId, ChildDesk] = {}
         """By the run's own session."""
-        self._cancels: dict[RunId, list[asyncio.Future[CancelAnswer]]] = {}
+        self.cancels = ChildCancels(router)
         self._kinds: dict[str, Handler] = {
             said.ASK_START: self._start,
             said.ASK_CLOSE: self._close_gate,
@@ -78,12 +83,8 @@ class Children:
 
     async def _start(self, asker: Asker, payload: bytes) -> bytes:
         order = said.decode(payload, ChildOrder)
-        child = SessionId(f"{asker.session_id}/sub/{order.run_id}")
-        desk = self._desks.get(child)
-        if desk is None:
-            # Before anything is waited for: the words that follow find it.
-            desk = ChildDesk(parent=asker.session_id, run_id=order.run_id, child=child)
-            self._desks[child] = desk
+        # Before anything is waited for: the words that follow find it.
+        desk = self._open_desk(asker, order.run_id)
         async with desk.change:
             try:
                 await self._begin(desk, order)
@@ -156,29 +157,33 @@ class Children:
         return b""
 
     async def _drain(self, asker: Asker, payload: bytes) -> bytes:
-        """Have a run stop at its next safe point; without a process it is parked already."""
-        word = said.decode(payload, ChildWord)
-        desk = self._desk(asker, word.run_id)
-        if desk is None or desk.has_last_word:
-            return b""
+        """Have a run stop at its next safe point; without a process it is parked already.
+
+        Its parent may not have asked for it since this daemon started.
+        """
+        word = said.decode(payload, ChildDrain)
+        desk = self._open_desk(asker, word.run_id)
+        async with desk.change:
+            if desk.start < word.start:
+                desk.begin(word.start)
+                self._speak(desk, ReportKind.PARKED)
+            elif not (desk.has_last_word or desk.is_over):
+                await self._park(desk, word)
+        return b""
+
+    async def _park(self, desk: ChildDesk, word: ChildDrain) -> None:
         desk.is_parking = True
         slot = self._router.slot(desk.child)
         slot.is_awaited = False
-        if slot.live is not None:
-            slot.live.end_reason = slot.live.end_reason or EndReason.DRAIN
-            slot.live.command(
-                HostCommand(
-                    kind="drain",
-                    then=AfterDrain.DAEMON_STOP,
-                    budget_s=word.budget_s,
-                    actor="parent",
-                )
-            )
-        else:
+        if slot.live is None:
             await self._router.interrupt(slot)
             if not desk.has_last_word:
                 self._speak(desk, ReportKind.PARKED)
-        return b""
+            return
+        slot.live.end_reason = slot.live.end_reason or REASONS.get(word.then, EndReason.DRAIN)
+        slot.live.command(
+            HostCommand(kind="drain", then=word.then, budget_s=word.budget_s, actor="parent")
+        )
 
     async def _kill(self, asker: Asker, payload: bytes) -> bytes:
         desk = self._desk(asker, said.decode(payload, ChildWord).run_id)
@@ -203,10 +208,7 @@ class Children:
 
     async def _cancelled(self, asker: Asker, payload: bytes) -> bytes:
         del asker
-        word = said.decode(payload, ChildCancelled)
-        for waiter in self._cancels.pop(word.run_id, []):
-            if not waiter.done():
-                waiter.set_result(word.answer)
+        self.cancels.hear(said.decode(payload, ChildCancelled))
         return b""
 
     async def _report(self, asker: Asker, payload: bytes) -> bytes:
@@ -224,6 +226,11 @@ class Children:
     def _desk(self, asker: Asker, run_id: RunId) -> ChildDesk | None:
         """The run of this parent, and of no other."""
         return self._desks.get(SessionId(f"{asker.session_id}/sub/{run_id}"))
+
+    def _open_desk(self, asker: Asker, run_id: RunId) -> ChildDesk:
+        child = SessionId(f"{asker.session_id}/sub/{run_id}")
+        desk = ChildDesk(parent=asker.session_id, run_id=run_id, child=child)
+        return self._desks.setdefault(child, desk)
 
     # Reports ------------------------------------------------------------------------------
 
@@ -353,36 +360,3 @@ class Children:
 
     def _of(self, parent: SessionId) -> list[ChildDesk]:
         return [desk for desk in self._desks.values() if desk.parent == parent]
-
-    # The operator -------------------------------------------------------------------------
-
-    async def cancel(self, record: ChildRecord, *, actor: str) -> None:
-        """Have a run's parent end it; returns once that is durable.
-
-        Raises `InvalidArgumentError` for a run that is over or being cancelled, `NotFoundError`
-        for one its parent does not know, `QuarantinedError` if its parent does not run.
-        """
-        slot = self._router.slot(record.session_id)
-        if slot.hold is not None:
-            raise QuarantinedError("The session of this run is held and does not run.")
-        answered: asyncio.Future[CancelAnswer] = asyncio.get_running_loop().create_future()
-        self._cancels.setdefault(record.run_id, []).append(answered)
-        try:
-            async with asyncio.timeout(CANCEL_WITHIN_S):
-                if slot.live is None or slot.live.is_sealed:
-                    slot.is_resting = False
-                    self._router.force(slot)
-                    await slot.until_state(SlotState.LIVE)
-                if slot.live is not None:
-                    slot.live.command(
-                        HostCommand(kind=said.COMMAND_CANCEL, actor=actor, run_id=record.run_id)
-                    )
-                answer = await answered
-        except TimeoutError:
-            raise OperationTimeoutError("The session of this run gave no answer in time.") from None
-        finally:
-            answered.cancel()
-        if answer is CancelAnswer.NOT_FOUND:
-            raise NotFoundError("The session of this run does not know it any more.")
-        if answer is CancelAnswer.ALREADY:
-            raise InvalidArgumentError("The run is over, or being cancelled already.")

@@ -54,7 +54,7 @@ class AdminRuns:
             raise InvalidArgumentError(
                 f"The run is over ({record.state.value}); there is nothing to cancel."
             )
-        await self._children.cancel(record, actor=caller.name)
+        await self._children.cancels.cancel(record, actor=caller.name)
         return await self._run_row(await self._run(request.run_id))
 
     async def _run(self, run_id: str) -> ChildRecord:

@@ -11,7 +11,14 @@ from typing import TypeVar
 import msgspec
 
 from netclaw.core.errors import InvalidArgumentError
-from netclaw.ports.children import ChildAck, ChildCancelled, ChildOrder, ChildReport, ChildWord
+from netclaw.ports.children import (
+    ChildAck,
+    ChildCancelled,
+    ChildDrain,
+    ChildOrder,
+    ChildReport,
+    ChildWord,
+)
 from netclaw.wire.v1 import session_host_pb2 as pb
 
 ASK_START = "child_start"
@@ -19,7 +26,7 @@ ASK_START = "child_start"
 ASK_CLOSE = "child_close"
 """Parent, `ChildWord`: close the run's gate, in each process of it from now on."""
 ASK_DRAIN = "child_drain"
-"""Parent, `ChildWord`: park within `budget_s`; without a process the park is reported at once."""
+"""Parent, `ChildDrain`: park in time; without a process the park is reported at once."""
 ASK_KILL = "child_kill"
 """Parent, `ChildWord`: end the process; whatever it would still say is nobody's."""
 ASK_ACK = "child_ack"
@@ -34,9 +41,9 @@ COMMAND_CLOSE_GATE = "close_gate"
 COMMAND_CANCEL = "cancel_child"
 """Command to a parent: an operator wants the run `run_id` ended."""
 
-Said = ChildOrder | ChildWord | ChildReport | ChildAck | ChildCancelled
+Said = ChildOrder | ChildWord | ChildDrain | ChildReport | ChildAck | ChildCancelled
 
-_Value = TypeVar("_Value", ChildOrder, ChildWord, ChildReport, ChildAck, ChildCancelled)
+_Value = TypeVar("_Value", ChildOrder, ChildWord, ChildDrain, ChildReport, ChildAck, ChildCancelled)
 
 _encoder = msgspec.json.Encoder()
 

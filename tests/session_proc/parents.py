@@ -22,6 +22,7 @@ from netclaw.core.tool_call import ToolResult
 from netclaw.ports.children import (
     ChildAck,
     ChildCancelled,
+    ChildDrain,
     ChildOrder,
     ChildReport,
     ChildWord,
@@ -46,7 +47,7 @@ OPTIONS = (
 KINDS = {
     wire.ASK_START: ChildOrder,
     wire.ASK_CLOSE: ChildWord,
-    wire.ASK_DRAIN: ChildWord,
+    wire.ASK_DRAIN: ChildDrain,
     wire.ASK_KILL: ChildWord,
     wire.ASK_ACK: ChildAck,
     wire.ASK_CANCELLED: ChildCancelled,

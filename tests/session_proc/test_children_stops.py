@@ -22,6 +22,7 @@ from netclaw.core.session.child_events import (
 from netclaw.core.settings import SessionSettings
 from netclaw.core.tool_call import OutcomeCategory
 from netclaw.ports.children import (
+    ChildDrain,
     ChildOrder,
     ChildWord,
 )
@@ -89,8 +90,9 @@ async def test_a_drain_parks_the_runs_and_the_next_process_resumes_them(
     await with_a_run(host, supervisor)
     host.command("drain", then=AfterDrain.DAEMON_RESTART.value, budget_s=10.0)
     word = await supervisor.until(wire.ASK_DRAIN)
-    assert isinstance(word, ChildWord)
-    assert word.budget_s == 9.0
+    assert isinstance(word, ChildDrain)
+    assert (word.start, word.budget_s) == (1, 9.0)
+    assert word.then is AfterDrain.DAEMON_RESTART
     assert not process.done()
     supervisor.report(ReportKind.PARKED)
     async with asyncio.timeout(10):
@@ -167,8 +169,8 @@ async def _delivered(supervisor: Supervisor) -> None:
 def test_what_is_said_of_runs_is_read_as_it_was_written() -> None:
     with pytest.raises(Exception, match="cannot be read"):
         wire.decode(b"{}", ChildOrder)
-    word = ChildWord(run_id=RunId("r"), budget_s=2.0)
-    assert wire.decode(wire.encode(word), ChildWord) == word
+    word = ChildDrain(run_id=RunId("r"), start=3, budget_s=2.0, then=AfterDrain.PARENT_STOP)
+    assert wire.decode(wire.encode(word), ChildDrain) == word
     with pytest.raises(Exception, match="Unicode"):
         wire.encode(ChildWord(run_id=RunId("\ud800")))
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import CallId, RunId, SessionId, TurnId
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_effects import ChildAnswer, ReportKind
 from netclaw.core.session.child_events import (
     ChildAccepted,
@@ -20,7 +21,7 @@ from netclaw.core.session.child_events import (
     ChildState,
 )
 from netclaw.core.session.events import SessionEvent, TurnStarted
-from netclaw.ports.children import ChildAck, ChildOrder, ChildReport, ChildWord
+from netclaw.ports.children import ChildAck, ChildDrain, ChildOrder, ChildReport, ChildWord
 from netclaw.testing.people import OPERATOR
 from netclaw.wire import children as said
 from netclaw.wire.v1 import admin_pb2
@@ -32,6 +33,7 @@ PARENT = SessionId("hello")
 RUN = RunId("run-one")
 CHILD = SessionId(f"{PARENT}/sub/{RUN}")
 CALL = CallId("cc1")
+DRAIN_S = 7.0
 
 _numbers = count(1)
 _T = TypeVar("_T")
@@ -135,9 +137,16 @@ class Hand:
         )
         return await self.asked(said.ASK_START, order)
 
-    async def word(self, kind: str, run_id: RunId = RUN, budget_s: float = 0.0) -> None:
+    async def word(self, kind: str, run_id: RunId = RUN) -> None:
         """Say something about a run."""
-        await self.asked(kind, ChildWord(run_id=run_id, budget_s=budget_s))
+        await self.asked(kind, ChildWord(run_id=run_id))
+
+    async def drain(
+        self, run_id: RunId = RUN, *, start: int = 1, then: AfterDrain = AfterDrain.DAEMON_STOP
+    ) -> None:
+        """Have a run park within `DRAIN_S`."""
+        word = ChildDrain(run_id=run_id, start=start, budget_s=DRAIN_S, then=then)
+        await self.asked(said.ASK_DRAIN, word)
 
     async def report(self) -> ChildReport:
         """The next report of a run."""

@@ -84,7 +84,7 @@ async def test_at_a_stop_the_parents_have_their_runs_parked() -> None:
         command = await within(parent.commands.get())
         assert command.kind == "drain"
         assert child.commands.empty(), "its parent tells it"
-        await parent.word(said.ASK_DRAIN, budget_s=5.0)
+        await parent.drain()
         assert (await within(child.commands.get())).kind == "drain"
         heard = await child.say(ReportKind.PARKED)
         await parent.append(ChildParked(run_id=RUN, kind=ParkKind.DRAIN))

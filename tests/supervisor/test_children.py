@@ -287,50 +287,6 @@ async def test_a_cancel_that_is_repeated_reaches_the_process_that_is_there() -> 
         assert not parent.has_report
 
 
-@pytest.mark.requirement("children.drain")
-async def test_a_run_that_is_told_to_park_has_no_process_after_that() -> None:
-    async with InProcess() as world:
-        stand = Stand(world)
-        parent, child = await stand.both()
-        await parent.word(said.ASK_DRAIN, budget_s=7.0)
-        command = await within(child.commands.get())
-        assert (command.kind, command.budget_s) == ("drain", 7.0)
-        heard = await child.say(ReportKind.PARKED)
-        await parent.acknowledge(await parent.report())
-        await within(heard)
-        child.leave()
-        await stand.until_gone(CHILD)
-        assert not parent.has_report
-
-
-@pytest.mark.requirement("children.drain")
-async def test_a_run_that_dies_while_it_parks_is_parked() -> None:
-    async with InProcess() as world:
-        stand = Stand(world)
-        parent, child = await stand.both()
-        await parent.word(said.ASK_DRAIN, budget_s=7.0)
-        child.peer.process.kill()
-        report = await parent.report()
-        assert (report.kind, report.asks, report.start) == (ReportKind.PARKED, (), 1)
-        await stand.until_gone(CHILD)
-        assert not stand.has_process(CHILD)
-
-
-@pytest.mark.requirement("children.drain")
-async def test_a_run_without_a_process_parks_at_once() -> None:
-    async with InProcess(daemon=DaemonSettings(max_live_children=1)) as world:
-        stand = Stand(world)
-        parent = await stand.parent(RUN, OTHER)
-        await parent.start(1, RUN)
-        await stand.process(CHILD)
-        await parent.start(1, OTHER)
-        await parent.word(said.ASK_DRAIN, OTHER, budget_s=7.0)
-        report = await parent.report()
-        assert (report.run_id, report.kind) == (OTHER, ReportKind.PARKED)
-        await parent.acknowledge(report)
-        assert not (await parent.start(2, OTHER)).error_code, "it can go on after that"
-
-
 @pytest.mark.requirement("children.kill")
 async def test_a_killed_run_says_nothing_and_does_not_come_back() -> None:
     async with InProcess() as world:

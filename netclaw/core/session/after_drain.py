@@ -17,6 +17,9 @@ class AfterDrain(StrEnum):
     NOTHING = "nothing"
     """Nobody: the session rests until something new arrives or an operator restarts it."""
 
+    PARENT_STOP = "parent-stop"
+    """The next start of the session that asked for this run does, whenever that is."""
+
     @property
     def is_restart(self) -> bool:
         """Whether a start follows by itself and at once."""

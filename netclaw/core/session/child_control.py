@@ -7,6 +7,7 @@ from dataclasses import replace
 from netclaw.core.authority import Authenticity, Authority, Principal, Requester, SourceKind
 from netclaw.core.ids import RunId
 from netclaw.core.session import consent, open_work, passivation, turn
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_commands import CancelChild, EndChild
 from netclaw.core.session.child_effects import (
     AnswerChildCancel,
@@ -225,10 +226,24 @@ def begin_drain(draft: Draft, wait_s: float) -> None:
     runs = open_work.awaited_runs(draft.state)
     if not runs:
         return
-    draft.perform(*(DrainChild(run_id=run.run_id, budget_s=wait_s) for run in runs))
+    then = _after_drain(draft)
+    draft.perform(
+        *(
+            DrainChild(run_id=run.run_id, start=run.start, budget_s=wait_s, then=then)
+            for run in runs
+        )
+    )
     token = draft.make_id()
     draft.runtime = replace(draft.runtime, child_drain_token=token)
     draft.perform(StartTimer(timer=TimerKind.CHILD_DRAIN, token=token, after_s=wait_s))
+
+
+def _after_drain(draft: Draft) -> AfterDrain:
+    """What follows for a run: that its session alone is stopped does not end its turn."""
+    drain = draft.runtime.drain
+    if drain is None or drain.then is AfterDrain.NOTHING:
+        return AfterDrain.PARENT_STOP
+    return drain.then
 
 
 def give_up(draft: Draft) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from netclaw.core.ids import CallId, DispatchToken, RunId
+from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_events import ChildState
 
 
@@ -104,11 +105,14 @@ class CloseChild:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainChild:
     """Tell the run to stop at its next safe point and to park, within `budget_s`. A run without a
-    process is parked: its report is made at once.
+    process is parked: its report is made at once. `start` may never have been asked for.
     """
 
     run_id: RunId
+    start: int
     budget_s: float
+    then: AfterDrain
+    """What follows for the run; never `NOTHING`, because its turn goes on some time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

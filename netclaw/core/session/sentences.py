@@ -138,6 +138,7 @@ _WHY_STOPPED: Mapping[AfterDrain, str] = {
     AfterDrain.DAEMON_STOP: "netclaw is stopping",
     AfterDrain.SESSION_RESTART: "This session is restarting",
     AfterDrain.NOTHING: "This session was stopped",
+    AfterDrain.PARENT_STOP: "The session that asked for this run was stopped",
 }
 
 

@@ -89,14 +89,22 @@ def test_an_unreported_result_holds_the_session_in_the_pause() -> None:
 # Drain
 
 
+@pytest.mark.requirement("child.stop-parks")
+@pytest.mark.parametrize("reason", AfterDrain)
+def test_a_run_parks_for_the_reason_of_its_session(reason: AfterDrain) -> None:
+    is_stop = reason is AfterDrain.NOTHING
+    then = AfterDrain.PARENT_STOP if is_stop else reason
+    assert like(DrainChild, then=then) in resting().drain(reason).effects
+
+
 @pytest.mark.requirement("child.drain-park")
 def test_a_drain_parks_the_runs_at_work_and_waits_for_them() -> None:
     story = resting(runs=2)
     first, second = run_of(story, 0).run_id, run_of(story, 1).run_id
     decision = story.drain(budget_s=38.0)
     assert decision.effects == (
-        DrainChild(run_id=first, budget_s=37.0),
-        DrainChild(run_id=second, budget_s=37.0),
+        like(DrainChild, run_id=first, start=1, budget_s=37.0),
+        like(DrainChild, run_id=second, start=1, budget_s=37.0),
         like(StartTimer, timer=TimerKind.CHILD_DRAIN, after_s=37.0),
     )
     assert phase_of(story) is Phase.READY
@@ -279,7 +287,7 @@ def test_a_start_that_is_drained_at_once_starts_no_run() -> None:
     story = resting()
     run_id = run_of(story).run_id
     story.crash()
-    assert DrainChild(run_id=run_id, budget_s=19.0) in story.drain().effects
+    assert like(DrainChild, run_id=run_id, start=1, budget_s=19.0) in story.drain().effects
     decision = story.start()
     assert phase_of(story) is Phase.READY
     assert not any(isinstance(item, StartChild | WatchChild) for item in decision.effects)
