@@ -12,8 +12,16 @@ def common_directory(project: str) -> str | None:
     """The shared Git directory of a linked worktree, resolved; None for anything else.
 
     The link is believed only if the other side names this worktree too: a `.git` file is written
-    by whoever made the folder, and must not be able to open an arbitrary place for writing.
+    by whoever made the folder, and must not be able to open an arbitrary place for writing. A link
+    that changes while it is followed is none.
     """
+    try:
+        return _common_directory(project)
+    except OSError:
+        return None
+
+
+def _common_directory(project: str) -> str | None:
     pointer = _line(Path(project, ".git"))
     if not pointer.startswith("gitdir: "):
         return None

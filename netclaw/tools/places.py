@@ -120,7 +120,10 @@ def usable_project(
     """
     if audience is Audience.PUBLIC or not declared.startswith("/"):
         return None
-    real = os.path.realpath(declared)
+    try:
+        real = os.path.realpath(declared)
+    except OSError:
+        return None  # a part of it became something else while it was followed
     home = os.path.realpath(storage.home)
     own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
     if not os.path.isdir(real) or real != os.path.normpath(declared):

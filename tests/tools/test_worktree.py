@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -76,3 +78,14 @@ def test_a_pointer_that_can_be_no_path_points_nowhere(linked: Path) -> None:
         file.write_bytes(whole.rstrip() + b"\0x\n")
         assert common_directory(str(linked)) is None
         file.write_bytes(whole)
+
+
+def test_a_link_that_changes_while_it_is_followed_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(path: object, **_options: object) -> str:
+        raise OSError(errno.EINVAL, "changed", str(path))
+
+    (tmp_path / ".git").write_text("gitdir: /elsewhere/worktrees/one\n")
+    monkeypatch.setattr(os.path, "realpath", changed)
+    assert common_directory(str(tmp_path)) is None
