@@ -1,4 +1,4 @@
-"""The command behind `scripts/torture`: `kill` (the default), `consent`, `soak` or `escape`."""
+"""The command behind `scripts/torture`: `kill` (the default) and other ways to make life hard."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from pathlib import Path
 
 from tests.conftest import SEED_VARIABLE
 from tests.process.consent_torture import consent_torture
+from tests.process.run_torture import torture_runs
 from tests.process.torture import torture
 from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "consent", "soak", "escape")
+COMMANDS = ("kill", "consent", "runs", "soak", "escape")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,7 +33,10 @@ def _parser() -> argparse.ArgumentParser:
     consent = commands.add_parser(
         "consent", help="prompts, answers and grants under random kills and edits"
     )
-    for command, kills in ((kill, 1000), (consent, 200)):
+    tree = commands.add_parser(
+        "runs", help="trees of a session, five child runs and their jobs under random kills"
+    )
+    for command, kills in ((kill, 1000), (consent, 200), (tree, 200)):
         command.add_argument("--kills", type=int, default=kills, help="processes killed per round")
     soak = commands.add_parser(
         "soak", help="random histories with every fault, checked by an independent reader"
@@ -47,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "escape", help="every attempt to get out, on every backend, as root and as another user"
     )
     escape.add_argument("--fuzz", type=int, default=10_000, help="commands judged and traced")
-    for command in (kill, consent, soak, escape):
+    for command in (kill, consent, tree, soak, escape):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -71,6 +75,17 @@ def _consent(options: argparse.Namespace, seed: int) -> None:
     toll = asyncio.run(consent_torture(seed=seed, kills=options.kills, sessions=options.sessions))
     print("  kept every promise:", *toll.lines(), sep="\n  ", flush=True)
     print(f"  {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _runs(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.kills} kills over trees of child runs", flush=True)
+    began = time.monotonic()
+    toll = asyncio.run(torture_runs(seed=seed, kills=options.kills))
+    print(
+        f"  kept every promise: {dict(toll.kills)}, ends {dict(toll.ends)}, {toll.jobs} jobs, "
+        f"{time.monotonic() - began:.0f} s",
+        flush=True,
+    )
 
 
 def _soak(options: argparse.Namespace, seed: int) -> None:
@@ -117,7 +132,14 @@ def main() -> int:
     is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
     options = _parser().parse_args(arguments if is_named else ["kill", *arguments])
     first = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    run = {"kill": _kill, "consent": _consent, "soak": _soak, "escape": _escape}[options.command]
+    played = {
+        "kill": _kill,
+        "consent": _consent,
+        "runs": _runs,
+        "soak": _soak,
+        "escape": _escape,
+    }
+    run = played[options.command]
     for seed in range(first, first + options.rounds):
         run(options, seed)
     return 0
