@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from benchmarks import admission, endurance, flow, judging, passive, recovery, size, turns
+from benchmarks import admission, children, endurance, flow, judging, passive, recovery, size, turns
 from benchmarks.figures import FIGURES, render
 from benchmarks.stage import Stage
 
@@ -37,23 +37,33 @@ class Effort:
     endless: int
     live: int
     passive: int
+    beside_wild: int
 
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, judged=10, sandbox=30, idle_sessions=60, idle_seconds=4.0,
     output_megabytes=300, status=5, events=100_000, endless=0, live=0, passive=0,
+    beside_wild=0,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, judged=50, sandbox=200, idle_sessions=200, idle_seconds=20.0,
     output_megabytes=1500, status=15, events=100_000, endless=1000, live=500, passive=1000,
+    beside_wild=100,
 )  # fmt: skip
 FULL_ONLY = {
     "liveSessions500",
     "memory1000TurnsMiB",
     "passive1000DaemonPssMiB",
     "passive1000Live100PssMiB",
+    "childStartP50Ms20",
+    "childStartP95Ms20",
+    "childPssMiB20",
+    "childTurnP50Ms20",
+    "childTurnP95Ms20",
+    "childSpinningRatio",
+    "childEatingRatio",
 }
 
 
@@ -121,6 +131,13 @@ async def run(effort: Effort) -> dict[str, float]:
         async with Stage(config=passive.places()) as stage:
             await stage.world.start()
             await take("passive sessions", passive.measure_passive(stage, passive=effort.passive))
+    if effort.beside_wild:
+        async with Stage(config=children.places()) as stage:
+            await stage.world.start()
+            await take("child runs at once", children.measure_at_once(stage))
+            await take(
+                "a child run gone wild", children.measure_wild(stage, turns=effort.beside_wild)
+            )
     return {f.key: round(values[f.key], 4) for f in FIGURES if f.key in values}
 
 

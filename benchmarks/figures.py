@@ -14,7 +14,7 @@ class Better(Enum):
     LOWER = "<="
     HIGHER = ">="
     NONE = ""
-    """A bare-call figure: context, no target."""
+    """Context, no target: a bare call, or what was not promised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,17 @@ FIGURES: tuple[Figure, ...] = (
     _low("statusMs", "ms", 250, "`netclaw status`, p50"),
     _low("passive1000DaemonPssMiB", "MiB", 85, "PSS of the daemon with 1,000 passive sessions"),
     _low("passive1000Live100PssMiB", "MiB", 1285, "PSS of all with 100 live sessions beside them"),
+    _bare(
+        "childStartP50Ms20", "ms", "20 child runs at once: accepted until its model request, p50"
+    ),
+    _bare("childStartP95Ms20", "ms", "the same, p95"),
+    _bare("childPssMiB20", "MiB", "PSS of one of them while it waits at the model, mean"),
+    _bare("childTurnP50Ms20", "ms", "their turns at once: first token until the end is on record"),
+    _bare("childTurnP95Ms20", "ms", "the same, p95"),
+    _low(
+        "childSpinningRatio", "", 2, "a neighbour's turn p50 beside a run at 100 % CPU, to before"
+    ),
+    _low("childEatingRatio", "", 2, "the same beside a run that eats memory to its limit"),
     _high("liveSessions500", "", 500, "sessions alive at once after a turn each"),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
