@@ -166,3 +166,35 @@ async def test_a_run_can_be_cancelled_watched_and_written_to(world: World) -> No
     row = await in_state(world, row.run_id, "Cancelled")
     assert row.reason == "CancelledByParent"
     await told(world, row.run_id)
+
+
+@pytest.mark.requirement("children.gate")
+async def test_a_run_that_waits_for_a_place_is_cancelled_at_once() -> None:
+    async with World(config={"SubAgents": {"MaxLive": 1}}) as world:
+        add_agent(world)
+        await world.start()
+        first, second = await begin(world, *("[[gate:go]] [[reply:done]]" for _ in range(2)))
+        await pid_of(world, first.run_id)
+        await world.peer.admin.CancelRun(
+            admin_pb2.RunRef(run_id=second.run_id), metadata=world.peer.metadata
+        )
+        row = await in_state(world, second.run_id, "Cancelled")
+        assert row.reason == "CancelledByParent"
+        await told(world, second.run_id)
+        world.model.gates.open("go")
+        await in_state(world, first.run_id, "Completed")
+        await told(world, first.run_id)
+
+
+@pytest.mark.requirement("children.stop-order")
+async def test_a_run_parks_when_its_session_alone_is_stopped_and_goes_on_with_it(
+    world: World,
+) -> None:
+    (row,) = await begin(world, "[[gate:go]] [[reply:went on]]")
+    await pid_of(world, row.run_id)
+    await world.peer.stop_session(NAME)
+    row = await in_state(world, row.run_id, "Parked")
+    world.model.gates.open("go")
+    await world.peer.send(NAME, "[[reply:again]]")
+    row = await in_state(world, row.run_id, "Completed")
+    await told(world, row.run_id)

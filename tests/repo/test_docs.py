@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.figures import FIGURES
 from netclaw.core.errors import CATEGORY_CODES, ERROR_CLASSES
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.session.outputs import OutputFilter
@@ -104,3 +105,10 @@ def test_the_configuration_reference_says_what_the_model_says() -> None:
     command = [sys.executable, "tools/gen_config_docs.py", "--check"]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.requirement("repo.docs-true")
+def test_every_figure_of_the_benchmarks_is_explained() -> None:
+    page = (tree.ROOT / "docs/benchmarks.md").read_text()
+    explained = page.split("\n## ", 2)[1]
+    assert not [figure.key for figure in FIGURES if f"`{figure.key}`" not in explained]
