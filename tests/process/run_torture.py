@@ -134,7 +134,7 @@ class Tree:
         check_jobs(rows)
         for row in await runs(world):
             assert row.state in TERMINAL
-            self.toll.ends[row.state] += 1
+            self.toll.ends[f"{row.state} {row.reason}".strip()] += 1
             self._check_files(row)
             await until_purged(world, row)
         assert not any(row.pid for row in await runs(world))
