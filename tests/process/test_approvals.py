@@ -24,7 +24,7 @@ __all__ = ["asking"]
 pytestmark = pytest.mark.timeout(120)
 
 GRANTS = "tool-approvals.json"
-TEE = "tee -a ran.txt < /etc/hostname"
+TEE = "tee -a ran.txt < /etc/passwd"
 AT = "2026-11-30T12:00:00+00:00"
 
 

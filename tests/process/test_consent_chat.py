@@ -18,8 +18,8 @@ from tests.process.world import ASKING, World
 pytestmark = pytest.mark.timeout(150)
 
 NAME = "notes"
-ONE = "tee -a one.txt < /etc/hostname"
-WRITTEN = Path("/etc/hostname").read_text()
+ONE = "tee -a one.txt < /etc/passwd"
+WRITTEN = Path("/etc/passwd").read_text()
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ async def test_once_lets_the_call_run_and_deny_does_not(asking: World) -> None:
             person.expect("| Ctrl-D leaves")
             person.type("make it\r")
             person.expect("shell_execute asks for a decision:")
-            person.expect("    tee -a one.txt < /etc/hostname")
+            person.expect("    tee -a one.txt < /etc/passwd")
             person.expect("not allowed yet: tee")
             person.expect("A to ")
             person.type("once\r")
             person.expect("[consent] Once: tee -a one.txt")
             person.expect("[consent 2 of 2] shell_execute asks")
-            person.expect("    tee -a two.txt < /etc/hostname")
+            person.expect("    tee -a two.txt < /etc/passwd")
             person.expect("A to ")
             person.type("\x1b")
             person.expect("[consent] Deny: tee -a two.txt")

@@ -92,7 +92,7 @@ async def test_what_is_explained_is_what_happens(world: World, project: Path) ->
 async def test_a_phrase_that_is_trusted_ahead_lets_unattended_work_run(
     world: World, project: Path
 ) -> None:
-    command = "tee -a one.txt < /etc/hostname"
+    command = "tee -a one.txt < /etc/passwd"
     call = json.dumps({"command": command, "working_directory": str(project)})
     message = f"[[tool:shell_execute {call}]] [[next]] [[reply:done]]"
     before = await explained(world, project, command, "--unattended")

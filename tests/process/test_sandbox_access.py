@@ -38,7 +38,7 @@ async def test_a_consented_command_writes_what_it_named_and_no_more(
 ) -> None:
     for name in ("named", "beside"):
         (away / name).mkdir()
-    command = f"tee {away}/named/made < /etc/hostname && echo {away}/beside/made | xargs touch"
+    command = f"tee {away}/named/made < /etc/passwd && echo {away}/beside/made | xargs touch"
     sent, request = await ask(asking, command)
     await asking.peer.answer(request, "approve_once")
     text = await answered(asking, sent)
