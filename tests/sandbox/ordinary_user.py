@@ -51,7 +51,9 @@ def _open_the_way(folder: Path) -> list[str]:
             lines += [f"mkdir -p {path}", f"mount --bind {stash}/{index} {path}"]
     build = REPOSITORY / "build"
     build.mkdir(exist_ok=True)
-    return [*lines, f"mount -t tmpfs -o mode=0700,uid={UID},gid={UID} build {build}"]
+    own = f"mount -t tmpfs -o mode=0700,uid={UID},gid={UID}"
+    # Where folders that no temporary place hides are made: there if the checkout is temporary.
+    return [*lines, f"{own} build {build}", f"[ ! -d /srv ] || {own} visible /srv"]
 
 
 def _barrier(path: Path) -> Path | None:
