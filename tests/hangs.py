@@ -74,8 +74,13 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def pytest_unconfigure() -> None:
-    """Bound the end of the process: what still runs then has no test to fail."""
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Bound the end of the process: what still runs then has no test to fail.
+
+    A parallel worker waits there for the others, however long their last tests take.
+    """
+    if hasattr(config, "workerinput"):
+        return
     faulthandler.dump_traceback_later(EXIT_S, exit=True, file=STDERR)
 
 
