@@ -6,6 +6,7 @@ The whole way of a tool runs in this process: judge the path, open it, judge the
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -33,6 +34,8 @@ from tests.tools.test_beneath import exchange, swapping
 OPERATIONS = 5
 TRIES = int(os.environ.get("NETCLAW_RACE_TRIES", "10000")) // OPERATIONS
 """Of each operation: ten thousand in all, more in the torture."""
+PAUSE_S = 0.0001
+"""Of the thief between two turns: without it the kernel looks up paths again and again."""
 AUDIENCES = (Audience.PERSONAL, Audience.TEAM)
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("files.races")]
@@ -85,6 +88,7 @@ class Stage:
         one, other = (("inner", "link"), ("file.txt", "file-link"))[self.turns % 2]
         exchange(self.folder / one, self.folder / other)
         self.turns += 1
+        time.sleep(PAUSE_S)
 
     def paths(self) -> Iterator[str]:
         """What the tool is given, again and again."""
