@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import grpc
+
 from netclaw.wire.v1 import admin_pb2
 from tests.process.checks import check_journal
 from tests.process.world import World
@@ -131,11 +133,21 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+async def journal_of(world: World, row: admin_pb2.RunRow) -> list[dict[str, Any]]:
+    """The journal of a run's own session; empty before there is one."""
+    try:
+        return await world.peer.journal(row.session_id)
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.NOT_FOUND:
+            raise
+        return []
+
+
 async def launched(world: World, row: admin_pb2.RunRow, count: int = 1) -> None:
     """Return once the run has launched so many calls; bounded."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            found = await world.peer.journal(row.session_id)
+            found = await journal_of(world, row)
             if sum(item["type"] == "ToolBatchStarted" for item in found) >= count:
                 return
             await asyncio.sleep(0.02)
