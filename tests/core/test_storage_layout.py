@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclaw.core.ids import RunId, SessionId
+from netclaw.core.ids import RunId, SessionId, chat_key, run_of_key
 from netclaw.core.storage_layout import (
     Rerooted,
     child_run_dir,
@@ -18,6 +18,7 @@ from netclaw.core.storage_layout import (
     readable,
     reroot,
     storage_of,
+    storage_of_run,
     temp_child_dir,
     temp_key_dir,
     temp_parent_dir,
@@ -113,3 +114,16 @@ def test_a_session_older_than_layouts_is_where_it_was_or_named_by_its_id_alone()
     name = SessionId("C1/17.1 x")
     assert unversioned_root("/home/new/", name, "/home/old/place") == "/home/old/place"
     assert unversioned_root("/home/new/", name, "") == "/home/new/sessions/C1_17_1_x"
+
+
+@pytest.mark.requirement("children.own-process")
+def test_a_run_has_its_folders_within_those_of_its_parent() -> None:
+    run = SessionId("slack/a/sub/abcdefghij234567")
+    parent = chat_key(run)
+    assert parent == "slack/a" == chat_key(parent)
+    assert run_of_key(run) == "abcdefghij234567"
+    assert run_of_key(parent) is None
+    storage = storage_of_run("/home/n", "/home/n/sessions/a", 1000, parent, RunId("r1"))
+    assert storage.root == "/home/n/sessions/a/subagents/r1"
+    assert storage.tmp != temp_parent_dir(1000, "/home/n", parent)
+    assert storage.tmp.rpartition("/")[0] == temp_parent_dir(1000, "/home/n", parent)[: -len("/p")]
