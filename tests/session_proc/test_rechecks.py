@@ -234,7 +234,7 @@ async def test_questions_are_answered_by_number_and_errors_keep_their_code(
 async def test_a_question_that_nobody_answers_is_given_up(
     host: ScriptedHost, start: Start, tools: ScriptedTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asks, "ANSWER_S", 0.05)
+    monkeypatch.setattr(asks.Asks.ask, "__kwdefaults__", {"limit_s": 0.05})
     host.answers_asks = False
     heard: list[str] = []
 
