@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import consent_options, pending_calls, session_ids
+from netclaw.cli.pages import all_rows
 from netclaw.cli.rows import when
 from netclaw.cli.words import ago, counted, first_lines, shorten
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
@@ -77,15 +79,14 @@ def pending_approvals(app: App, session_id: str = "") -> list[PendingApproval]:
     """Every request that waits, a page at a time."""
     from netclaw.wire.v1.gateway_pb2 import ListApprovalsRequest
 
-    rows: list[PendingApproval] = []
     with DaemonClient(app.home) as client:
-        while True:
-            after = rows[-1].position if rows else 0
-            request = ListApprovalsRequest(session_id=session_id, after=after)
+
+        def page_after(position: int) -> tuple[Iterable[PendingApproval], bool]:
+            request = ListApprovalsRequest(session_id=session_id, after=position)
             page = client.call(client.gateway.ListApprovals, request)
-            rows.extend(page.approvals)
-            if not page.more:
-                return rows
+            return page.approvals, page.more
+
+        return all_rows(page_after)
 
 
 def pending_json(row: PendingApproval) -> JsonRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import job_ids, session_ids
+from netclaw.cli.pages import all_rows
 from netclaw.cli.rows import when
 from netclaw.cli.streams import write_out
 from netclaw.cli.words import ago, counted, duration, moment, shorten
@@ -180,15 +182,14 @@ def all_jobs(app: App, session_id: str = "") -> list[JobRow]:
     """Every job that is listed, a page at a time."""
     from netclaw.wire.v1.admin_pb2 import ListJobsRequest
 
-    rows: list[JobRow] = []
     with DaemonClient(app.home) as client:
-        while True:
-            after = rows[-1].position if rows else 0
-            request = ListJobsRequest(session_id=session_id, after=after)
+
+        def page_after(position: int) -> tuple[Iterable[JobRow], bool]:
+            request = ListJobsRequest(session_id=session_id, after=position)
             page = client.call(client.admin.ListJobs, request)
-            rows.extend(page.jobs)
-            if not page.more:
-                return rows
+            return page.jobs, page.more
+
+        return all_rows(page_after)
 
 
 def job_row(row: JobRow) -> JsonRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import run_ids, session_ids
+from netclaw.cli.pages import all_rows
 from netclaw.cli.rows import when
 from netclaw.cli.words import ago, counted, duration, moment
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
@@ -140,15 +142,14 @@ def all_runs(app: App, session_id: str = "") -> list[RunRow]:
     """Every run that is listed, a page at a time."""
     from netclaw.wire.v1.admin_pb2 import ListRunsRequest
 
-    rows: list[RunRow] = []
     with DaemonClient(app.home) as client:
-        while True:
-            after = rows[-1].position if rows else 0
-            request = ListRunsRequest(session_id=session_id, after=after)
+
+        def page_after(position: int) -> tuple[Iterable[RunRow], bool]:
+            request = ListRunsRequest(session_id=session_id, after=position)
             page = client.call(client.admin.ListRuns, request)
-            rows.extend(page.runs)
-            if not page.more:
-                return rows
+            return page.runs, page.more
+
+        return all_rows(page_after)
 
 
 def run_row(row: RunRow) -> JsonRow:
