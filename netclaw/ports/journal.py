@@ -16,7 +16,8 @@ from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKi
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
-from netclaw.core.session.events import OutboxRow, SessionKind
+from netclaw.core.session.events import GoalStatus, OutboxRow, SessionKind
+from netclaw.core.signals.cursors import Notice
 from netclaw.ports.answers import ConsentStore
 from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
@@ -147,6 +148,9 @@ class SessionRecord:
     is_quarantined: bool
     open_turn: TurnId | None
     parent: SessionId | None = None
+    goal: str = ""
+    goal_status: GoalStatus = GoalStatus.ACTIVE
+    """Means nothing while `goal` is empty."""
     context_tokens: int = 0
     """Input tokens of the newest request that ended a turn, or what a compaction left; 0: not
     known."""
@@ -160,6 +164,8 @@ class StartPoint:
     incarnation: int
     snapshot: StoredSnapshot | None
     tail: tuple[JournalRow, ...]
+    notices: tuple[Notice, ...] = ()
+    """The session's open notices as of `record.head`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,24 @@ from netclaw.core.session.consent_events import (
     ConsentWithdrawn,
 )
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
+from netclaw.core.signals.events import Actor
 from netclaw.core.tool_call import ToolResult
+
+
+class AdoptedRole(StrEnum):
+    """Who wrote a message of an adopted transcript."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedMessage:
+    """One message of a transcript; `at` is its own time (epoch ms), 0 if it has none."""
+
+    role: AdoptedRole
+    text: str
+    at: int = 0
 
 
 class SessionKind(StrEnum):
@@ -117,10 +134,11 @@ class CrashRecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeMark:
-    """A rendered state-awareness notice: its target session and frozen mark."""
+    """A rendered state-awareness notice: its target, frozen mark, and the version seen before."""
 
     target: SessionId
     mark: int
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +251,47 @@ class TitleSet:
     model: str = ""
 
 
+class GoalStatus(StrEnum):
+    """How far a session is with its goal."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    BLOCKED = "blocked"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalSet:
+    """S: the session's goal was created, reworded, moved to a status, or cleared (empty text).
+
+    Only a real change is recorded. Anybody who may sets it through the supervisor, whether or not
+    the session has a process, so it may lie between an append's expected head and the real one.
+    """
+
+    text: str
+    status: GoalStatus
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionAdopted:
+    """S: the session goes on from a transcript of another program."""
+
+    life: int
+    catalog: str
+    source: str
+    """The file, as the operator named it, absolute."""
+    omitted: int = 0
+    """Older messages of it that were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryAdopted:
+    """S: messages of an adopted transcript, oldest first; they are the session's history now."""
+
+    messages: tuple[AdoptedMessage, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingDirectorySet:
     """P: the project directory changed; empty means none."""
@@ -307,6 +366,9 @@ SessionEvent = (
     | TurnFailed
     | TitleSet
     | WorkingDirectorySet
+    | GoalSet
+    | SessionAdopted
+    | HistoryAdopted
     | Compacted
     | DrainStopped
     | Resumed
@@ -337,10 +399,13 @@ SUPERVISOR_ONLY: tuple[type[SessionEvent], ...] = (
     InputAdmitted,
     AnswerAdmitted,
     CrashRecorded,
+    GoalSet,
+    SessionAdopted,
+    HistoryAdopted,
 )
 """What a session process may never author; the store refuses it in an Append."""
 
-MAY_INTERLEAVE: tuple[type[SessionEvent], ...] = (InputAdmitted, AnswerAdmitted)
+MAY_INTERLEAVE: tuple[type[SessionEvent], ...] = (InputAdmitted, AnswerAdmitted, GoalSet)
 """Foreign events that may lie between an append's expected head and the real one (protocol)."""
 
 
