@@ -20,6 +20,7 @@ from tests.process.world import World
 NAME = "boss"
 AGENT = "helper"
 WAIT_S = 40.0
+LOG_TAIL = 12_000
 TERMINAL = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
 
 DEFINITION = f"""---
@@ -58,12 +59,22 @@ async def runs(world: World, session_id: str = "") -> list[admin_pb2.RunRow]:
 async def begin(
     world: World, *tasks: str, name: str = NAME, is_attended: bool = False
 ) -> list[admin_pb2.RunRow]:
-    """A turn that hands these tasks to runs, which are then listed."""
+    """A turn that hands these tasks to runs, which are then listed, in the order of the tasks.
+
+    The calls of one batch run beside each other: their runs are accepted in any order.
+    """
     before = {row.run_id for row in await runs(world, name)} if await is_there(world, name) else {}
     text = f"{' '.join(map(spawn, tasks))} [[reply:handed over]]"
     sent = await world.peer.send(name, text, is_attended=is_attended)
     await world.peer.follow(name, sent)
-    return [row for row in await runs(world, name) if row.run_id not in before]
+    calls = [
+        call["call_id"]
+        for row in await world.peer.journal(name)
+        if row["type"] == "RoundRecorded"
+        for call in row["payload"]["message"]["calls"]
+    ]
+    started = [row for row in await runs(world, name) if row.run_id not in before]
+    return sorted(started, key=lambda row: calls.index(row.call_id))
 
 
 async def is_there(world: World, name: str) -> bool:
@@ -87,23 +98,41 @@ async def in_state(world: World, run_id: str, *states: str) -> admin_pb2.RunRow:
 
 async def told(world: World, run_id: str, name: str = NAME) -> dict[str, Any]:
     """The journal's row of the turn that told of a run, once that is over; bounded."""
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            rows = await world.peer.journal(name)
-            found = [row for row in rows if is_of(row, "ChildResultDelivered", run_id)]
-            turns = {row["payload"]["turn_id"] for row in found}
-            ends = [
-                row
-                for row in rows
-                if row["type"] in {"TurnRecorded", "TurnFailed"}
-                and row["payload"]["turn_id"] in turns
-            ]
-            if ends:
-                assert len(found) == 1
-                assert sum(is_of(row, "ChildEnded", run_id) for row in rows) == 1
-                check_journal(rows)
-                return ends[0]
-            await asyncio.sleep(0.02)
+    rows: list[dict[str, Any]] = []
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                rows = await world.peer.journal(name)
+                end = _end_of_telling(rows, run_id)
+                if end is not None:
+                    break
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(await _untold(world, run_id, rows)) from None
+    assert sum(is_of(row, "ChildResultDelivered", run_id) for row in rows) == 1
+    assert sum(is_of(row, "ChildEnded", run_id) for row in rows) == 1
+    check_journal(rows)
+    return end
+
+
+def _end_of_telling(rows: list[dict[str, Any]], run_id: str) -> dict[str, Any] | None:
+    found = [row for row in rows if is_of(row, "ChildResultDelivered", run_id)]
+    turns = {row["payload"]["turn_id"] for row in found}
+    for row in rows:
+        if row["type"] in {"TurnRecorded", "TurnFailed"} and row["payload"]["turn_id"] in turns:
+            return row
+    return None
+
+
+async def _untold(world: World, run_id: str, rows: list[dict[str, Any]]) -> str:
+    """Why nobody was told: the journal, the lists and the logs."""
+    lines = [f"nobody was told of run {run_id}; the journal it should be in:"]
+    lines += [
+        f"  {row['seq']} inc {row['incarnation']} {row['type']} {row['payload']}" for row in rows
+    ]
+    lines += [f"run: {row}" for row in await runs(world)]
+    lines += [f"session: {row}" for row in (await world.peer.rows()).values()]
+    return "\n".join((*lines, world.daemon_log[-LOG_TAIL:], world.tell()))
 
 
 def is_of(row: dict[str, Any], kind: str, run_id: str) -> bool:

@@ -173,8 +173,8 @@ async def test_a_run_that_waits_for_a_place_is_cancelled_at_once() -> None:
     async with World(config={"SubAgents": {"MaxLive": 1}}) as world:
         add_agent(world)
         await world.start()
-        first, second = await begin(world, *("[[gate:go]] [[reply:done]]" for _ in range(2)))
-        await pid_of(world, first.run_id)
+        rows = await begin(world, *("[[gate:go]] [[reply:done]]" for _ in range(2)))
+        first, second = await placed_first(world, rows)
         await world.peer.admin.CancelRun(
             admin_pb2.RunRef(run_id=second.run_id), metadata=world.peer.metadata
         )
@@ -184,6 +184,18 @@ async def test_a_run_that_waits_for_a_place_is_cancelled_at_once() -> None:
         world.model.gates.open("go")
         await in_state(world, first.run_id, "Completed")
         await told(world, first.run_id)
+
+
+async def placed_first(world: World, rows: list[admin_pb2.RunRow]) -> list[admin_pb2.RunRow]:
+    """These runs once one of them has a process, that one first; bounded."""
+    placed: list[str] = []
+
+    async def is_one_placed() -> bool:
+        placed[:] = [row.run_id for row in await runs(world) if row.pid]
+        return bool(placed)
+
+    await until(is_one_placed)
+    return sorted(rows, key=lambda row: row.run_id not in placed)
 
 
 @pytest.mark.requirement("children.stop-order")
