@@ -12,6 +12,7 @@ from netclaw.config.schema.root import LIVE_SECTIONS, Config
 from netclaw.core.settings import (
     DaemonSettings,
     SessionSettings,
+    SignalSettings,
     StorageSettings,
     SupervisionSettings,
 )
@@ -49,6 +50,7 @@ class LoadedConfig:
     daemon: DaemonSettings
     supervision: SupervisionSettings
     storage: StorageSettings
+    signals: SignalSettings
     credentials: Mapping[str, Credential] = field(repr=False)
     """Provider name (as in `ModelSettings.provider`) to its credential."""
     redactions: tuple[str, ...] = field(repr=False)

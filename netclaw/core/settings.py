@@ -245,6 +245,19 @@ class DaemonSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSettings:
+    """The signal log and what watchers are told (`Signals`, decisions 57, 58 and 63)."""
+
+    retention_days: int = 30
+    row_cap: int = 50_000
+    prune_interval_s: float = 3600.0
+    wake_coalesce_s: float = 20.0
+    monitor_tick_s: float = 60.0
+    wake_replies: bool | None = None
+    """Whether a wake's answer is posted; None: in sessions of the command line alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """How the database is written (`Storage`, decision 11)."""
 

@@ -91,6 +91,7 @@ def settings_of(config: LoadedConfig) -> Settings:
         supervision=config.supervision,
         storage=config.storage,
         session=config.session,
+        signals=config.signals,
         credentials={name: item.secret for name, item in config.credentials.items()},
         redactions=config.redactions,
         degraded_reason=config.degraded_reason,

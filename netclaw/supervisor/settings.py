@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from netclaw.core.settings import (
     DaemonSettings,
     SessionSettings,
+    SignalSettings,
     StorageSettings,
     SupervisionSettings,
 )
@@ -25,6 +26,7 @@ class Settings:
     supervision: SupervisionSettings = field(default_factory=SupervisionSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
+    signals: SignalSettings = field(default_factory=SignalSettings)
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     redactions: tuple[str, ...] = field(default=(), repr=False)
     degraded_reason: str = ""

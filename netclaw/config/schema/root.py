@@ -70,5 +70,5 @@ class Config(Section):
     )
 
 
-LIVE_SECTIONS = frozenset({"Logging", "SkillSync", "ExternalSkills", "SkillFeeds"})
+LIVE_SECTIONS = frozenset({"Logging", "SkillSync", "ExternalSkills", "SkillFeeds", "Signals"})
 """Sections whose change never restarts anything (protocol, "Configuration")."""
