@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from netclaw.core.ids import SessionId
+from netclaw.core.session.goals import Goal, GoalChange
 from netclaw.core.signals.cursors import Cursor, NoticeChange
-from netclaw.core.signals.events import Signal, SignalEvent
+from netclaw.core.signals.events import Actor, Signal, SignalEvent
 
 CHANGES_LIMIT = 200
 """Events of one answer (decision 63)."""
@@ -31,6 +32,14 @@ class StateChanges:
     """The lowest sequence that is still kept, else head + 1, else 0."""
     has_history_gap: bool = False
     """Exact: something after the version asked for was pruned, or was of a former life."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalOutcome:
+    """A session's goal as it is now, and whether the change made it so."""
+
+    goal: Goal
+    is_changed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +96,21 @@ class SignalStore(Protocol):
         """What changed after a version (0: everything kept); moves no cursor.
 
         An unknown session answers version 0.
+        """
+
+    async def all_changes_since(self, since: int, *, limit: int = CHANGES_LIMIT) -> StateChanges:
+        """The same of all sessions together, for who watches a fleet.
+
+        `state_version` is the newest sequence of the log.
+        """
+
+    async def set_goal(
+        self, session_id: SessionId, change: GoalChange, *, actor: Actor, at: int
+    ) -> GoalOutcome:
+        """Set a session's goal: one job that decides by the pure rule and commits `GoalSet`.
+
+        Nothing is written where nothing changes. Raises `NotFoundError` for an unknown session,
+        `InvalidArgumentError` for what is no goal, or a status where there is none.
         """
 
     async def sweep_cursors(self, *, at: int) -> tuple[NoticeChange, ...]:
