@@ -17,7 +17,11 @@ def model_for(agent: AgentDefinition, settings: SessionSettings) -> ModelSetting
 
 
 def run_settings(settings: SessionSettings, frozen: ChildFrozen) -> SessionSettings:
-    """What a run goes by: its frozen model, if that is still configured, and its time limits."""
+    """What a run goes by: its frozen model and its time limits.
+
+    A model that is no more configured is replaced by none, neither by another role's nor by the
+    fallback: a run fails rather than go on as something it was not started as (S3 child journal).
+    """
     known = (settings.main_model, settings.compaction_model, settings.fallback_model)
     same = (
         model
@@ -30,4 +34,10 @@ def run_settings(settings: SessionSettings, frozen: ChildFrozen) -> SessionSetti
         token_gap_s=frozen.timeout_s,
         no_progress_s=frozen.timeout_s,
     )
-    return replace(settings, main_model=next(same, settings.main_model), timeouts=timeouts)
+    model = next(same, None)
+    return replace(
+        settings,
+        main_model=model,
+        fallback_model=settings.fallback_model if model is not None else None,
+        timeouts=timeouts,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,6 +109,12 @@ class ToolRunner(Protocol):
         self, authority: Authority, settings: ToolSettings, loaded: tuple[str, ...] = ()
     ) -> tuple[ToolDefinition, ...]:
         """The tools the model may see in this turn, in a stable order: core ones, then `loaded`."""
+
+    def native(self, authority: Authority, settings: ToolSettings) -> tuple[str, ...]:
+        """Names of netclaw's own tools that a model may come to see, at first or by loading."""
+
+    def restrict(self, names: Iterable[str]) -> None:
+        """Know none of netclaw's own tools but these from now on: a run's frozen tool set."""
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None

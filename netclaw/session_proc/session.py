@@ -11,6 +11,7 @@ from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken, JobId, RunId, SessionId
 from netclaw.core.redaction import Redactor, StreamRedactor, shown_arguments
 from netclaw.core.run_settings import run_settings
+from netclaw.core.session import sentences
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.commands import (
     BeginOutput,
@@ -60,7 +61,7 @@ from netclaw.session_proc.snapshots import Snapshots
 from netclaw.session_proc.tool_context import ToolContexts
 from netclaw.session_proc.tool_launcher import ToolLauncher
 from netclaw.session_proc.tool_trees import AnnouncedTrees
-from netclaw.session_proc.turn_driver import TurnDriver
+from netclaw.session_proc.turn_driver import NO_MODEL, TurnDriver
 from netclaw.tools.git_inspection import GitInspection
 from netclaw.wire.children import COMMAND_CANCEL, COMMAND_CLOSE_GATE
 from netclaw.wire.journal_codec import decode_settings
@@ -194,6 +195,7 @@ async def build_session(
     state = await recover_state(welcome)
     if state.run is not None:
         settings = run_settings(settings, state.run.frozen)
+        tools.restrict(state.run.frozen.tools)
     outbound = Outbound(sink, incarnation=welcome.incarnation)
     lines = LogLines(redact)
     reporter: ChildReporter | None = None
@@ -238,6 +240,7 @@ async def build_session(
         post=end_round,
         emit=outbound.emit_now,
         ask_release=lambda token: actor.post(BeginOutput(token=DispatchToken(token))),
+        without_model=NO_MODEL if state.run is None else sentences.MODEL_GONE,
     )
     driver.change_interest(OutputFilter(welcome.interest))
     storage = SessionStorage(
@@ -256,7 +259,7 @@ async def build_session(
         session_id=SessionId(welcome.session_id),
         storage=storage,
         settings=settings,
-        tools=lambda by: (item.name for item in tools.definitions(by, settings.tools)),
+        tools=lambda by: tools.native(by, settings.tools),
     )
     children = Children(
         asks=asks,

@@ -81,6 +81,7 @@ class TurnDriver:
         post: Poster,
         emit: Callable[[list[Output]], None],
         ask_release: Callable[[DispatchToken], None],
+        without_model: str = NO_MODEL,
     ) -> None:
         self._clients = clients
         self._timeouts = timeouts
@@ -89,6 +90,7 @@ class TurnDriver:
         self._post = post
         self._emit = emit
         self._ask_release = ask_release
+        self._without_model = without_model
         self._calls: dict[DispatchToken, _Call] = {}
         self._interest = OutputFilter(0)
 
@@ -180,7 +182,7 @@ class TurnDriver:
                     self._tell(call, sentences.asking_fallback(error.sentence), 0.0)
             else:
                 return
-        raise _whole_failure(failures)
+        raise _whole_failure(failures, self._without_model)
 
     async def _ask(self, call: _Call, client: ModelClient, request: ModelRequest) -> None:
         """One model, under watchdogs of its own: what another one took is not counted to it."""
@@ -289,10 +291,10 @@ def _stop_watch(call: _Call) -> None:
         call.watch.stop()
 
 
-def _whole_failure(failures: Sequence[ModelCallError]) -> ModelCallError:
+def _whole_failure(failures: Sequence[ModelCallError], without_model: str) -> ModelCallError:
     """What the turn is told: the one failure, or that of the main model and of the last one."""
     if not failures:
-        return ModelCallError(ErrorCategory.PROVIDER_FAILURE, NO_MODEL)
+        return ModelCallError(ErrorCategory.PROVIDER_FAILURE, without_model)
     first, last = failures[0], failures[-1]
     if first is last:
         return last

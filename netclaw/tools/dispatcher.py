@@ -11,6 +11,7 @@ import logging
 import os
 import time
 import traceback
+from collections.abc import Iterable
 from dataclasses import replace
 
 from netclaw.core.authority import Authority
@@ -67,6 +68,14 @@ class Dispatcher:
     ) -> tuple[ToolDefinition, ...]:
         """See `ToolRunner`."""
         return self._registry.visible(authority, settings, loaded)
+
+    def native(self, authority: Authority, settings: ToolSettings) -> tuple[str, ...]:
+        """See `ToolRunner`."""
+        return self._registry.own(authority, settings)
+
+    def restrict(self, names: Iterable[str]) -> None:
+        """See `ToolRunner`."""
+        self._registry.restrict(names)
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None

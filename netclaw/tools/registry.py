@@ -52,6 +52,19 @@ class Registry:
         """Add core tools that need the registry itself."""
         self._core |= {tool.name: tool for tool in tools}
 
+    def restrict(self, names: Iterable[str]) -> None:
+        """See `ToolRunner`. Without `load_tool` among the names no tool of a server is found."""
+        kept = frozenset(names)
+        self._core = {name: tool for name, tool in self._core.items() if name in kept}
+        self._deferred = {name: tool for name, tool in self._deferred.items() if name in kept}
+        if LOAD not in kept:
+            self._servers = None
+
+    def own(self, authority: Authority, settings: ToolSettings) -> tuple[str, ...]:
+        """See `ToolRunner.native`."""
+        shown = self.visible(authority, settings, tuple(self._deferred))
+        return self.native(tool.name for tool in shown)
+
     def native(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that are tools of netclaw's own."""
         return tuple(name for name in names if name in self._core or name in self._deferred)

@@ -171,9 +171,27 @@ def test_a_run_goes_by_what_it_was_frozen_to() -> None:
     assert settings.main_model == model("small")
     assert (settings.timeouts.no_progress_s, settings.timeouts.token_gap_s) == (120.0, 120.0)
     assert settings.timeouts.prefill_s == both.timeouts.prefill_s
-    other = run_settings(both, replace(frozen, model="gone", prefill_s=30.0))
-    assert other.main_model == model("main")
-    assert other.timeouts.prefill_s == 30.0
+    assert run_settings(both, replace(frozen, prefill_s=30.0)).timeouts.prefill_s == 30.0
+
+
+@pytest.mark.requirement("agents.model-gone")
+def test_a_run_whose_model_is_gone_has_none_and_no_other() -> None:
+    settings = SessionSettings(
+        main_model=model("main"), compaction_model=model("small"), fallback_model=model("spare")
+    )
+    frozen = ChildFrozen(
+        run_id=RunId("r"),
+        parent=SessionId("s"),
+        agent="worker",
+        system_prompt="",
+        provider="p",
+        model="gone",
+        tools=(),
+    )
+    assert run_settings(settings, frozen).main_model is None
+    assert run_settings(settings, frozen).fallback_model is None
+    kept = run_settings(settings, replace(frozen, model="small"))
+    assert (kept.main_model, kept.fallback_model) == (model("small"), model("spare"))
 
 
 @pytest.mark.requirement("agents.files")

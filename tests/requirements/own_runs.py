@@ -124,8 +124,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="agents.frozen",
         source="S3 child journal",
-        text="A run keeps the prompt, model and time limits that it was started with; of its parent"
-        " it is told the operating rules and the project's instructions, no persona and no time.",
+        text="A run keeps the prompt, model, tools and time limits that it was started with; of its"
+        " parent it is told the operating rules and the project's instructions, no persona and no"
+        " time.",
+    ),
+    Requirement(
+        id="agents.model-gone",
+        source="S3 child journal",
+        text="A run whose frozen model is not configured any more fails with model_gone; no other"
+        " model takes its place.",
     ),
     Requirement(
         id="agents.tools",

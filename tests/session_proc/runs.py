@@ -56,10 +56,11 @@ class RunDesk:
     on_report: Callable[[ChildReport], None] = lambda _report: None
     held: list[Ask] = field(default_factory=list)
     attended: bool = True
+    frozen: ChildFrozen = FROZEN
 
     def __post_init__(self) -> None:
         """The host's session is the run from now on."""
-        born = child_birth.first_events(accepted(self.task, attended=self.attended), FROZEN)
+        born = child_birth.first_events(accepted(self.task, attended=self.attended), self.frozen)
         self.host.journal = MemoryJournal(first=born)
         self.host.on_ask = self._take
         self.begin(1)

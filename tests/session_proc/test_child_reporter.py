@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from netclaw.core.authority import SourceKind
 from netclaw.core.exit_codes import ExitCode
+from netclaw.core.session import sentences
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_effects import ReportKind
 from netclaw.core.session.child_events import ChildState
@@ -19,10 +21,12 @@ from netclaw.core.session.events import (
     TurnFailed,
     TurnRecorded,
 )
+from netclaw.core.tool_call import OutcomeCategory
 from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import Crash, ScriptedHost
-from tests.session_proc.runs import RUN, RunDesk, answers_to, write
+from tests.session_proc.parents import results
+from tests.session_proc.runs import FROZEN, RUN, RunDesk, answers_to, write
 from tests.session_proc.test_rechecks import PROMPT, ask_unless_given
 from tests.session_proc.tools import ScriptedTools
 
@@ -227,6 +231,35 @@ async def test_a_drained_run_parks_without_requests_and_goes_on_with_a_model_cal
     assert tools.started == {"a": 1}
     assert len(model.requests) == 2
     assert count(host, Resumed) == 1
+
+
+@pytest.mark.requirement("agents.frozen")
+async def test_a_run_is_shown_exactly_its_frozen_tools_and_can_call_no_other(
+    host: ScriptedHost, native: Start, model: FakeModel
+) -> None:
+    frozen = replace(FROZEN, tools=("file_list", "file_read"))
+    call = '[[tool:file_write {"path":"made","content":"x"}]]'
+    desk = RunDesk(host, f"{call} [[reply:done]]", frozen=frozen)
+    await ended(native())
+    assert desk.reports[-1].state is ChildState.COMPLETED
+    for request in model.requests:
+        names = {item["function"]["name"] for item in request.body["tools"]}
+        assert names == set(frozen.tools)
+    (refused,) = results(host)
+    assert refused.receipt.category is not OutcomeCategory.SUCCESS
+    assert not [*desk.folder.rglob("made")]
+
+
+@pytest.mark.requirement("agents.model-gone")
+async def test_a_run_whose_model_is_gone_fails_and_asks_no_other(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
+    desk = RunDesk(host, "[[reply:done]]", frozen=replace(FROZEN, model="gone"))
+    await ended(start())
+    end = desk.reports[-1]
+    assert (end.kind, end.state, end.reason) == (ENDED, ChildState.FAILED, "model_gone")
+    assert sentences.MODEL_GONE in (desk.folder / "result.md").read_text()
+    assert not model.requests
 
 
 @pytest.mark.requirement("run.lost")

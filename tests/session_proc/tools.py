@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from netclaw.core.authority import Authority
@@ -59,6 +59,13 @@ class ScriptedTools:
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("say", "wait", "drip", "tree")
         )
+
+    def native(self, authority: Authority, settings: ToolSettings) -> tuple[str, ...]:
+        """All of them are netclaw's own."""
+        return tuple(tool.name for tool in self.definitions(authority, settings))
+
+    def restrict(self, names: Iterable[str]) -> None:
+        """Runs of these tests have all of them."""
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None

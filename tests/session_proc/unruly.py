@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 
 from netclaw.core.authority import Authority
 from netclaw.core.exit_codes import ExitCode
@@ -35,6 +36,13 @@ class UnrulyTools:
             ToolDefinition(name=name, description=name, parameters='{"type":"object"}')
             for name in ("hang", "hoard")
         )
+
+    def native(self, authority: Authority, settings: ToolSettings) -> tuple[str, ...]:
+        """All of them are netclaw's own."""
+        return tuple(tool.name for tool in self.definitions(authority, settings))
+
+    def restrict(self, names: Iterable[str]) -> None:
+        """Runs of these tests have all of them."""
 
     async def judge(
         self, call: ToolCall, context: ToolContext, *, given: GivenConsent | None = None

@@ -111,6 +111,18 @@ async def test_a_search_without_a_match_says_so(deferring: Rig) -> None:
     assert found.text == "No tool matches. Try other words."
 
 
+@pytest.mark.requirement("agents.frozen")
+async def test_a_frozen_tool_set_is_never_exceeded(deferring: Rig) -> None:
+    runner = deferring.runner
+    native = runner.native(deferring.authority, deferring.judged_settings)
+    assert native == (CORE, "search_tools", "load_tool", LIST, SECRET)
+    runner.restrict((LIST, "search_tools", "load_tool", "a tool that is gone"))
+    deferring.loaded = (LIST, SECRET)
+    assert deferring.names() == ["search_tools", "load_tool", LIST]
+    assert (await load(deferring, SECRET)).receipt.category is OutcomeCategory.NOT_FOUND
+    assert (await deferring.call(CORE)).text.startswith("There is no such tool.")
+
+
 @pytest.mark.requirement("exposure.grants-nothing")
 async def test_a_loaded_tool_is_judged_and_hidden_when_policy_changes(deferring: Rig) -> None:
     deferring.loaded = (LIST, SECRET)

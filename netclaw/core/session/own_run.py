@@ -20,12 +20,16 @@ FILES_KEPT = 50
 
 OWNER_RESTARTED = "owner_restarted"
 OUTPUT_LIMIT = "output_limit"
+MODEL_GONE = "model_gone"
 
 _ENDS = {
     TurnOutcome.COMPLETED: (ChildState.COMPLETED, ""),
     TurnOutcome.GUARD_ENDED: (ChildState.PARTIAL, "loop_guard"),
     TurnOutcome.STOPPED: (ChildState.CANCELLED, "stopped"),
 }
+
+_REASONS = {sentences.CUT_AT_LIMIT: OUTPUT_LIMIT, sentences.MODEL_GONE: MODEL_GONE}
+"""Failures that have a word of their own, by what is told of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,6 @@ def _failed(event: TurnFailed, crashes: int) -> RunEnd:
     state, reason = ChildState.FAILED, event.category.value
     if event.category is ErrorCategory.INTERRUPTED and not crashes:
         state, reason = ChildState.LOST, OWNER_RESTARTED
-    elif event.note == sentences.CUT_AT_LIMIT:
-        reason = OUTPUT_LIMIT
+    else:
+        reason = _REASONS.get(event.note, reason)
     return RunEnd(state=state, reason=reason, text=event.note)

@@ -18,6 +18,10 @@ POISON_TURN = "This message made the session crash repeatedly, so it was given u
 CUT_AT_LIMIT = "The model's reply was cut off at its output limit, so nothing of it was kept."
 FILTERED = "The model's service held the reply back with its content filter."
 EMPTY_REPLY = "The model answered with nothing, also when it was asked again."
+MODEL_GONE = "The model that this run was started with is not configured any more."
+RUN_OVER = (
+    "This run was over before it read the message. Write to the session that asked for the run."
+)
 UNOFFERED_CALLS = "The model asked for tools although none were offered."
 
 CALL_INTERRUPTED = (

@@ -216,6 +216,13 @@ def failed(category: ErrorCategory, *, note: str = "It broke.") -> TurnFailed:
             "output_limit",
             sentences.CUT_AT_LIMIT,
         ),
+        (
+            failed(ErrorCategory.PROVIDER_FAILURE, note=sentences.MODEL_GONE),
+            0,
+            ChildState.FAILED,
+            "model_gone",
+            sentences.MODEL_GONE,
+        ),
     ],
 )
 def test_a_run_ends_as_the_turn_of_its_task_ended(
