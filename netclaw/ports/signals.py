@@ -78,13 +78,13 @@ class SignalStore(Protocol):
     async def record_signal(self, signal: Signal) -> SignalEvent:
         """Record one change that is no journal event; a known dedupe key answers the first."""
 
-    async def watch(self, watcher: SessionId, target: SessionId, *, at: int) -> bool:
+    async def watch_session(self, watcher: SessionId, target: SessionId, *, at: int) -> bool:
         """Watch from the target's head on. A watch there is stays as it is and is as good as new.
 
         False if `watcher` is `target`. Raises `NotFoundError` for an unknown session.
         """
 
-    async def unwatch(self, watcher: SessionId, target: SessionId) -> bool:
+    async def unwatch_session(self, watcher: SessionId, target: SessionId) -> bool:
         """End a watch; False if there was none."""
 
     async def cursors(self, session_id: SessionId | None = None) -> tuple[Cursor, ...]:
