@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.repo import tree
-from tests.requirements import authorization_bugs, manifest, sessions_document, upstream_bugs
+from tests.requirements import (
+    authorization_bugs,
+    manifest,
+    sessions_document,
+    signal_cases,
+    state_document,
+    upstream_bugs,
+)
 from tests.requirements.manifest import ManifestError, Promise, Requirement
 
 
@@ -69,9 +77,14 @@ def test_marks_are_found_on_functions_classes_modules_and_parameters() -> None:
 
 
 def promises() -> tuple[manifest.Promise, ...]:
-    """The sentences of the sessions document, and both lists of earlier mistakes."""
+    """The sentences of both documents, and the lists of earlier mistakes."""
     bugs = (*upstream_bugs.BUG_CLASSES.values(), *authorization_bugs.BUG_CLASSES.values())
-    return (*sessions_document.PROMISES, *bugs)
+    return (
+        *sessions_document.PROMISES,
+        *state_document.PROMISES,
+        *signal_cases.RULED_OUT,
+        *bugs,
+    )
 
 
 @pytest.mark.requirement("repo.authorization-bugs")
@@ -80,7 +93,7 @@ def test_no_mistake_of_the_authorization_list_is_left_out() -> None:
 
 
 @pytest.mark.requirement("repo.promises-shown")
-def test_every_promise_of_the_sessions_document_is_shown_or_awaited() -> None:
+def test_every_promise_of_the_documents_is_shown_or_awaited() -> None:
     known, used = manifest.load(), marks()
     for promise in promises():
         for requirement in promise.requirements:
@@ -88,6 +101,15 @@ def test_every_promise_of_the_sessions_document_is_shown_or_awaited() -> None:
             assert used[requirement], f"no test shows {requirement}"
     texts = [promise.text for promise in sessions_document.PROMISES]
     assert len(texts) == len(set(texts)) > 100
+    texts = [promise.text for promise in state_document.PROMISES]
+    assert len(texts) == len(set(texts)) > 60
+
+
+@pytest.mark.requirement("repo.promises-shown")
+def test_what_is_not_here_names_the_decision() -> None:
+    named = [promise.not_here for promise in promises() if promise.not_here]
+    assert named
+    assert not [words for words in named if not re.fullmatch(r"decision \d+", words)]
 
 
 @pytest.mark.requirement("repo.promises-shown")

@@ -52,20 +52,21 @@ class Promise:
 
     `text` says it in our own words. What waits for a part that is not built yet names that part in
     `later`, so that nothing is silently dropped; the requirements listed beside it show what holds
-    already.
+    already. What netclaw was decided not to have names that decision in `not_here`.
     """
 
     source: str
     text: str
     requirements: tuple[str, ...] = ()
     later: str = ""
+    not_here: str = ""
 
     def __post_init__(self) -> None:
-        """Refuses a promise that is neither shown nor awaited."""
+        """Refuses a promise that is neither shown nor awaited nor decided against."""
         if not self.source.strip() or not self.text.strip():
             message = f"a promise must have a source and words: {self}"
             raise ManifestError(message)
-        if not self.requirements and not self.later:
+        if not (self.requirements or self.later or self.not_here):
             message = f"nothing shows this promise and nothing is awaited: {self.text}"
             raise ManifestError(message)
 
@@ -74,6 +75,46 @@ def promised(*words: str, later: str = "") -> Promise:
     """A promise as one line of a list: source, text, then the ids that show it."""
     source, text, *ids = words
     return Promise(source=source, text=text, requirements=tuple(ids), later=later)
+
+
+def promises_in(text: str, source: str) -> Iterator[Promise]:
+    """The promises of a map: `[section]`, a sentence a line, and indented below it what shows it.
+
+    Raises `ManifestError` for one that nothing shows.
+    """
+    section = sentence = ""
+    facts = _Facts()
+    for line in (*text.splitlines(), "[end]"):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("    "):
+            facts.take(line.strip())
+            continue
+        if sentence:
+            yield Promise(f"{source} {section}", sentence, facts.ids, facts.later, facts.not_here)
+        sentence, facts = "", _Facts()
+        if line.startswith("["):
+            section = line.strip("[]")
+        else:
+            sentence = line
+
+
+@dataclass
+class _Facts:
+    """What stands below a sentence of a map."""
+
+    ids: tuple[str, ...] = ()
+    later: str = ""
+    not_here: str = ""
+
+    def take(self, words: str) -> None:
+        match words.partition(": "):
+            case ("later", _, part):
+                self.later = part
+            case ("not here", _, decision):
+                self.not_here = decision
+            case _:
+                self.ids = (*self.ids, *words.split())
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -51,8 +51,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "repo.promises-shown",
         "issue 3, Must be shown",
-        "Each sentence of the sessions document names the requirements that show it, or what it"
-        " waits for.",
+        "Each sentence of the session documents names the requirements that show it, what it"
+        " waits for, or the decision against it.",
     ),
     Requirement(
         "repo.hangs",

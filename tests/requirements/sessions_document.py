@@ -6,10 +6,9 @@ there; a test fails if one names no requirement, or one without a test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from tests.requirements.manifest import ManifestError, Promise, Requirement
+from tests.requirements.manifest import ManifestError, Promise, Requirement, promises_in
 
 REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
@@ -36,34 +35,8 @@ PARTS_TO_COME = (
 """What a promise may wait for, with the issue that brings it where there is one."""
 
 _MAP = Path(__file__).with_suffix(".txt")
-_LATER = "later: "
 
-
-def read(text: str) -> Iterator[Promise]:
-    """The promises of a map. Raises `ManifestError` for one that nothing shows."""
-    section = sentence = later = ""
-    ids: tuple[str, ...] = ()
-    for line in (*text.splitlines(), "[end]"):
-        if not line.strip() or line.startswith("#"):
-            continue
-        if line.startswith("    "):
-            words = line.strip()
-            if words.startswith(_LATER):
-                later = words.removeprefix(_LATER)
-            else:
-                ids = tuple(words.split())
-            continue
-        if sentence:
-            yield Promise(f"S0 {section}", sentence, ids, later)
-        sentence = later = ""
-        ids = ()
-        if line.startswith("["):
-            section = line.strip("[]")
-        else:
-            sentence = line
-
-
-PROMISES: tuple[Promise, ...] = tuple(read(_MAP.read_text()))
+PROMISES: tuple[Promise, ...] = tuple(promises_in(_MAP.read_text(), "S0"))
 if not PROMISES:
     message = "the map of the sessions document is empty"
     raise ManifestError(message)

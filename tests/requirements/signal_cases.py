@@ -7,9 +7,7 @@ does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tests.requirements.manifest import Requirement
+from tests.requirements.manifest import Promise, Requirement
 
 
 def _case(number: int, text: str) -> Requirement:
@@ -156,17 +154,13 @@ TROUBLES: tuple[Requirement, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class RuledOut:
-    """A trouble that cannot be had here, and the decision that says so."""
-
-    number: int
-    text: str
-    decision: str
-
-
-RULED_OUT: tuple[RuledOut, ...] = (
-    RuledOut(4, "A bare `global` key of two agents shares one cursor.", "decision 60"),
+RULED_OUT: tuple[Promise, ...] = (
+    Promise(
+        "state awareness, trouble 4",
+        "A bare key `global` of two agents shares no watch.",
+        not_here="decision 60",
+    ),
 )
+"""Troubles that cannot be had here."""
 
 REQUIREMENTS: tuple[Requirement, ...] = CASES + TROUBLES
