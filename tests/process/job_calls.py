@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netclaw.wire.v1 import admin_pb2
-from tests.process.checks import check_journal
+from tests.process.telling import until_told
 from tests.process.world import World
 
 NAME = "works"
@@ -59,21 +59,13 @@ async def begin(world: World, command: str, name: str = NAME, **more: object) ->
 
 async def told(world: World, name: str, job_id: str) -> dict[str, Any]:
     """The journal's row of the turn that told of a job, once that turn is over; bounded."""
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            rows = await world.peer.journal(name)
-            reports = [r for r in rows if is_of(r, "JobReported", job_id)]
-            turns = {r["payload"]["turn_id"] for r in reports}
-            ends = [
-                r
-                for r in rows
-                if r["type"] in {"TurnRecorded", "TurnFailed"} and r["payload"]["turn_id"] in turns
-            ]
-            if ends:
-                assert len(reports) == 1
-                check_journal(rows)
-                return ends[0]
-            await asyncio.sleep(0.02)
+    event = {"type": "JobReported", "job_id": job_id}
+    try:
+        end, _ = await until_told(world, name, event, limit_s=WAIT_S)
+    except AssertionError as failure:
+        failure.add_note("\n".join(f"job: {row}" for row in await listed(world)))
+        raise
+    return end
 
 
 def is_of(row: dict[str, Any], kind: str, job_id: str) -> bool:

@@ -14,13 +14,12 @@ from typing import Any
 import grpc
 
 from netclaw.wire.v1 import admin_pb2
-from tests.process.checks import check_journal
+from tests.process.telling import until_told
 from tests.process.world import World
 
 NAME = "boss"
 AGENT = "helper"
 WAIT_S = 40.0
-LOG_TAIL = 12_000
 TERMINAL = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
 
 DEFINITION = f"""---
@@ -98,41 +97,14 @@ async def in_state(world: World, run_id: str, *states: str) -> admin_pb2.RunRow:
 
 async def told(world: World, run_id: str, name: str = NAME) -> dict[str, Any]:
     """The journal's row of the turn that told of a run, once that is over; bounded."""
-    rows: list[dict[str, Any]] = []
+    event = {"type": "ChildResultDelivered", "run_id": run_id}
     try:
-        async with asyncio.timeout(WAIT_S):
-            while True:
-                rows = await world.peer.journal(name)
-                end = _end_of_telling(rows, run_id)
-                if end is not None:
-                    break
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(await _untold(world, run_id, rows)) from None
-    assert sum(is_of(row, "ChildResultDelivered", run_id) for row in rows) == 1
+        end, rows = await until_told(world, name, event, limit_s=WAIT_S)
+    except AssertionError as failure:
+        failure.add_note("\n".join(f"run: {row}" for row in await runs(world)))
+        raise
     assert sum(is_of(row, "ChildEnded", run_id) for row in rows) == 1
-    check_journal(rows)
     return end
-
-
-def _end_of_telling(rows: list[dict[str, Any]], run_id: str) -> dict[str, Any] | None:
-    found = [row for row in rows if is_of(row, "ChildResultDelivered", run_id)]
-    turns = {row["payload"]["turn_id"] for row in found}
-    for row in rows:
-        if row["type"] in {"TurnRecorded", "TurnFailed"} and row["payload"]["turn_id"] in turns:
-            return row
-    return None
-
-
-async def _untold(world: World, run_id: str, rows: list[dict[str, Any]]) -> str:
-    """Why nobody was told: the journal, the lists and the logs."""
-    lines = [f"nobody was told of run {run_id}; the journal it should be in:"]
-    lines += [
-        f"  {row['seq']} inc {row['incarnation']} {row['type']} {row['payload']}" for row in rows
-    ]
-    lines += [f"run: {row}" for row in await runs(world)]
-    lines += [f"session: {row}" for row in (await world.peer.rows()).values()]
-    return "\n".join((*lines, world.daemon_log[-LOG_TAIL:], world.tell()))
 
 
 def is_of(row: dict[str, Any], kind: str, run_id: str) -> bool:
