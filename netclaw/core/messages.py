@@ -48,7 +48,9 @@ class UserMessage:
     sender: str = ""
     media: tuple[MediaRef, ...] = ()
     seq: int = 0
-    """seq of its InputAdmitted; 0 in snapshots of an older netclaw."""
+    """seq of its InputAdmitted; 0 in snapshots of an older netclaw and where it has none."""
+    is_adopted: bool = False
+    """From the transcript of another program: nobody wrote it to netclaw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class AssistantMessage:
     turn_id: str = ""
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
+    is_adopted: bool = False
+    """From the transcript of another program: no model of netclaw said it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,8 @@ class NoteKind(StrEnum):
     """Something the runtime says."""
     SUMMARY = "summary"
     """Notes that stand for messages a compaction dropped."""
+    NOTICES = "notices"
+    """The lines about watched sessions at the start of a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,14 @@ from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKi
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
-from netclaw.core.session.events import GoalStatus, OutboxRow, SessionKind
+from netclaw.core.session.events import OutboxRow, SessionKind
+from netclaw.core.session.goal_events import GoalStatus
 from netclaw.core.signals.cursors import Notice
 from netclaw.ports.answers import ConsentStore
 from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.job_records import JobStore
+from netclaw.ports.signals import SignalStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,13 +246,17 @@ class StoreCounts:
     database_bytes: int
     open_approvals: int = 0
     """Consent requests that wait for a person."""
+    watches: int = 0
+    """Cursors of the signal log."""
+    open_notices: int = 0
+    """Those with something to tell."""
 
 
 CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
-class JournalStore(ConsentStore, JobStore, ChildStore, Protocol):
+class JournalStore(ConsentStore, JobStore, ChildStore, SignalStore, Protocol):
     """The one owner of the database; every method may raise a `StorageError`."""
 
     def set_listener(self, listener: CommitListener) -> None:

@@ -9,6 +9,7 @@ from netclaw.core.authority import (
 from netclaw.core.context.token_estimate import TokenMeter
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.messages import (
+    AssistantMessage,
     NoteKind,
     NoteMessage,
     ToolMessage,
@@ -18,6 +19,8 @@ from netclaw.core.session import events
 from netclaw.core.session.child_events import ChildState, ParkKind
 from netclaw.core.session.child_state import ChildRun, RunRequest
 from netclaw.core.session.exposure import Lease
+from netclaw.core.session.goal_events import GoalStatus
+from netclaw.core.session.goals import Goal
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import (
@@ -73,6 +76,9 @@ STATE = SessionState(
     history=(
         NoteMessage(text="Notes.", at=1, kind=NoteKind.SUMMARY),
         UserMessage(input_id=INPUT, text="hello", at=1, sender="Ada", media=(MEDIA,), seq=3),
+        NoteMessage(text="Changed.", at=1, turn_id=TURN, kind=NoteKind.NOTICES),
+        UserMessage(input_id=OTHER_INPUT, text="before", at=1, is_adopted=True),
+        AssistantMessage(text="yes", at=1, is_adopted=True),
         MESSAGE,
         ToolMessage(call_id=CALL, text="a.txt", at=6, turn_id=TURN),
         NoteMessage(text="The turn was stopped.", at=7, turn_id=TURN),
@@ -96,6 +102,7 @@ STATE = SessionState(
         has_launched=True,
         has_text_out=True,
         working=WorkingContext(directory="/w", recent_files=("/w/a",)),
+        notices=(events.NoticeMark(target=PARENT, mark=7, since=3),),
         is_aside=True,
         joined_since_round=(OTHER_INPUT,),
         guard=GuardState(
@@ -144,6 +151,7 @@ STATE = SessionState(
     ),
     recent_source_ids=("1700000000.2",),
     title="Files",
+    goal=Goal(text="Ship it", status=GoalStatus.BLOCKED),
     working_directory="/w",
     recent_files=("/w/b", "/w/a"),
     leases=(Lease(tool="files__read", used_at=12, turns_left=2),),

@@ -26,7 +26,14 @@ from netclaw.core.messages import (
     MediaRef,
     Usage,
 )
-from netclaw.core.session import child_events, consent_events, events, job_events
+from netclaw.core.session import (
+    adoption_events,
+    child_events,
+    consent_events,
+    events,
+    goal_events,
+    job_events,
+)
 from netclaw.core.session.child_events import ChildState, ParkKind
 from netclaw.core.session.consent_events import (
     ConsentEffect,
@@ -36,6 +43,7 @@ from netclaw.core.session.consent_events import (
     Withdrawal,
 )
 from netclaw.core.session.job_events import JobState
+from netclaw.core.signals.events import Actor, ActorType
 from netclaw.core.tool_call import (
     Attachment,
     FileActivity,
@@ -189,7 +197,7 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         turn_id=TURN,
         input_ids=(INPUT,),
         authority=AUTHORITY,
-        notices=(events.NoticeMark(target=SessionId("cli/abc"), mark=7),),
+        notices=(events.NoticeMark(target=SessionId("cli/abc"), mark=7, since=3),),
         is_aside=True,
     ),
     events.InputJoined(turn_id=TURN, input_ids=(OTHER_INPUT,)),
@@ -235,6 +243,24 @@ EVENTS_V1: tuple[events.SessionEvent, ...] = (
         model="m",
     ),
     events.WorkingDirectorySet(path="/w", actor="model"),
+    goal_events.GoalSet(
+        text="Ship it",
+        status=goal_events.GoalStatus.BLOCKED,
+        actor=Actor(type=ActorType.AGENT, id="cli/abc"),
+    ),
+    adoption_events.SessionAdopted(
+        life=2, catalog="claude-code", source="/home/me/a.jsonl", omitted=4
+    ),
+    adoption_events.HistoryAdopted(
+        messages=(
+            adoption_events.AdoptedMessage(
+                role=adoption_events.AdoptedRole.USER, text="Wer da? … “ich”", at=3
+            ),
+            adoption_events.AdoptedMessage(
+                role=adoption_events.AdoptedRole.ASSISTANT, text="An answer.", at=4
+            ),
+        )
+    ),
     events.Compacted(
         kept_from_seq=4,
         notes="notes",

@@ -15,6 +15,7 @@ from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, MediaRef, Usage
+from netclaw.core.session.adoption_events import HistoryAdopted, SessionAdopted
 from netclaw.core.session.child_events import (
     ChildAccepted,
     ChildCancelAdmitted,
@@ -33,25 +34,9 @@ from netclaw.core.session.consent_events import (
     ConsentRequested,
     ConsentWithdrawn,
 )
+from netclaw.core.session.goal_events import GoalSet
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
-from netclaw.core.signals.events import Actor
 from netclaw.core.tool_call import ToolResult
-
-
-class AdoptedRole(StrEnum):
-    """Who wrote a message of an adopted transcript."""
-
-    USER = "user"
-    ASSISTANT = "assistant"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptedMessage:
-    """One message of a transcript; `at` is its own time (epoch ms), 0 if it has none."""
-
-    role: AdoptedRole
-    text: str
-    at: int = 0
 
 
 class SessionKind(StrEnum):
@@ -249,47 +234,6 @@ class TitleSet:
     usage: Usage = field(default_factory=Usage)
     """What the model call that made it cost; no turn counts it."""
     model: str = ""
-
-
-class GoalStatus(StrEnum):
-    """How far a session is with its goal."""
-
-    ACTIVE = "active"
-    PAUSED = "paused"
-    BLOCKED = "blocked"
-    COMPLETE = "complete"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalSet:
-    """S: the session's goal was created, reworded, moved to a status, or cleared (empty text).
-
-    Only a real change is recorded. Anybody who may sets it through the supervisor, whether or not
-    the session has a process, so it may lie between an append's expected head and the real one.
-    """
-
-    text: str
-    status: GoalStatus
-    actor: Actor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionAdopted:
-    """S: the session goes on from a transcript of another program."""
-
-    life: int
-    catalog: str
-    source: str
-    """The file, as the operator named it, absolute."""
-    omitted: int = 0
-    """Older messages of it that were left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryAdopted:
-    """S: messages of an adopted transcript, oldest first; they are the session's history now."""
-
-    messages: tuple[AdoptedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

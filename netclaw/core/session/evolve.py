@@ -14,10 +14,17 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from netclaw.core.messages import Message
-from netclaw.core.session import child_events, consent_events, job_events
+from netclaw.core.session import (
+    adoption_events,
+    child_events,
+    consent_events,
+    goal_events,
+    job_events,
+)
 from netclaw.core.session import events as ev
 from netclaw.core.session import evolve_children as children
 from netclaw.core.session import evolve_consent as consent
+from netclaw.core.session import evolve_facts as facts
 from netclaw.core.session import evolve_jobs as jobs
 from netclaw.core.session import evolve_messages as messages
 from netclaw.core.session import evolve_steps as steps
@@ -57,8 +64,11 @@ STEPS: dict[type[SessionEvent], _Step] = dict(
         _step(ev.ToolResultRecorded, steps.tool_result_recorded),
         _step(ev.TurnRecorded, steps.turn_recorded),
         _step(ev.TurnFailed, steps.turn_failed),
-        _step(ev.TitleSet, steps.title_set),
-        _step(ev.WorkingDirectorySet, steps.working_directory_set),
+        _step(ev.TitleSet, facts.title_set),
+        _step(ev.WorkingDirectorySet, facts.working_directory_set),
+        _step(goal_events.GoalSet, facts.goal_set),
+        _step(adoption_events.SessionAdopted, facts.session_adopted),
+        _step(adoption_events.HistoryAdopted, facts.history_adopted),
         _step(ev.Compacted, steps.compacted),
         _step(ev.DrainStopped, steps.drain_stopped),
         _step(ev.Resumed, steps.resumed),
@@ -93,6 +103,8 @@ MESSAGES: dict[type[SessionEvent], _Adder] = dict(
         _adder(ev.ToolResultRecorded, messages.of_result),
         _adder(ev.TurnRecorded, messages.of_recorded),
         _adder(ev.TurnFailed, messages.of_failed),
+        _adder(adoption_events.SessionAdopted, messages.of_adopted),
+        _adder(adoption_events.HistoryAdopted, messages.of_adopted_history),
         _adder(child_events.ChildResultDelivered, messages.of_child_result),
         _adder(job_events.JobReported, messages.of_job_end),
     )

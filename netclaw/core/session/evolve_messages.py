@@ -10,9 +10,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from netclaw.core.context.turn_block import COMMAND_CHARACTERS
-from netclaw.core.ids import CallId, InputId
-from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from netclaw.core.ids import CallId, InputId, TurnId
+from netclaw.core.messages import (
+    AssistantMessage,
+    Message,
+    NoteKind,
+    NoteMessage,
+    ToolMessage,
+    UserMessage,
+)
 from netclaw.core.session import loop_guard, sentences, slash
+from netclaw.core.session.adoption_events import (
+    AdoptedMessage,
+    AdoptedRole,
+    HistoryAdopted,
+    SessionAdopted,
+)
 from netclaw.core.session.child_events import ChildResultDelivered
 from netclaw.core.session.events import (
     InputJoined,
@@ -25,14 +38,21 @@ from netclaw.core.session.events import (
 )
 from netclaw.core.session.job_events import JobReported
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
+from netclaw.core.signals import notices
 from netclaw.core.text import one_line
 from netclaw.core.tool_call import ToolResult
 
 
 def of_started(state: SessionState, recorded: Recorded, event: TurnStarted) -> tuple[Message, ...]:
-    """The inputs that began the turn, unless netclaw answers them itself."""
-    del recorded
-    return () if event.is_aside else _inputs(state.buffered, event.input_ids)
+    """The inputs that began the turn, unless netclaw answers them itself, then its notices."""
+    if event.is_aside:
+        return ()
+    inputs = _inputs(state.buffered, event.input_ids)
+    if not event.notices:
+        return inputs
+    text = "\n".join(notices.line(notice.target, notice.since) for notice in event.notices)
+    note = NoteMessage(text=text, at=recorded.at, turn_id=event.turn_id, kind=NoteKind.NOTICES)
+    return (*inputs, note)
 
 
 def of_joined(state: SessionState, recorded: Recorded, event: InputJoined) -> tuple[Message, ...]:
@@ -130,6 +150,23 @@ def of_job_end(state: SessionState, recorded: Recorded, event: JobReported) -> t
     return (NoteMessage(text=text, at=recorded.at, turn_id=event.turn_id),)
 
 
+def of_adopted(
+    state: SessionState, recorded: Recorded, event: SessionAdopted
+) -> tuple[Message, ...]:
+    """Where the messages behind it come from."""
+    del state
+    text = sentences.adopted(event.catalog, omitted=event.omitted)
+    return (NoteMessage(text=text, at=recorded.at),)
+
+
+def of_adopted_history(
+    state: SessionState, recorded: Recorded, event: HistoryAdopted
+) -> tuple[Message, ...]:
+    """The messages of a transcript, each with its own time or else that of the adoption."""
+    del state
+    return tuple(_adopted(message, index, recorded) for index, message in enumerate(event.messages))
+
+
 def find_open(state: SessionState, call_id: CallId) -> CallState | None:
     """The call of the open batch that has no result yet."""
     batch = state.turn.batch if state.turn is not None else ()
@@ -168,6 +205,29 @@ def without_inputs(
         if not (isinstance(item, UserMessage) and item.input_id in input_ids)
     )
     return history[:start] + kept
+
+
+def without_notices(history: tuple[Message, ...], turn_id: TurnId | None) -> tuple[Message, ...]:
+    """The history without the notices of this turn, which no model call was recorded for."""
+    if turn_id is None:
+        return history
+    return tuple(
+        item
+        for item in history
+        if not (
+            isinstance(item, NoteMessage)
+            and item.kind is NoteKind.NOTICES
+            and item.turn_id == turn_id
+        )
+    )
+
+
+def _adopted(message: AdoptedMessage, index: int, recorded: Recorded) -> Message:
+    at = message.at or recorded.at
+    if message.role is AdoptedRole.ASSISTANT:
+        return AssistantMessage(text=message.text, at=at, is_adopted=True)
+    input_id = InputId(f"adopted-{recorded.seq}-{index}")
+    return UserMessage(input_id=input_id, text=message.text, at=at, is_adopted=True)
 
 
 def _inputs(

@@ -25,14 +25,12 @@ from netclaw.core.session.events import (
     SessionCreated,
     SessionEvent,
     SessionReset,
-    TitleSet,
     ToolBatchStarted,
     ToolResultRecorded,
     TurnFailed,
     TurnOutcome,
     TurnRecorded,
     TurnStarted,
-    WorkingDirectorySet,
 )
 from netclaw.core.session.evolve_children import close_delivered
 from netclaw.core.session.evolve_jobs import drop_told
@@ -41,6 +39,7 @@ from netclaw.core.session.evolve_messages import (
     is_complete,
     with_result,
     without_inputs,
+    without_notices,
 )
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.state import BufferedInput, CallState, OpenTurn, SessionState
@@ -119,6 +118,7 @@ def turn_started(state: SessionState, recorded: Recorded, event: TurnStarted) ->
                 directory=state.working_directory, recent_files=state.recent_files
             ),
             is_aside=event.is_aside,
+            notices=event.notices,
         ),
         last_activity_at=recorded.at,
     )
@@ -243,34 +243,16 @@ def turn_recorded(state: SessionState, recorded: Recorded, event: TurnRecorded) 
 def turn_failed(state: SessionState, recorded: Recorded, event: TurnFailed) -> SessionState:
     """The turn is over; listed inputs are consumed, its other inputs wait again."""
     returned = _returned(state, event)
+    untold = event.turn_id if _is_untold(state, event) else None
     after = _consume(state, event.turn_id, event.input_ids, is_completed=False)
     return replace(
         after,
         answers=_answers_left(state, frozenset(event.closed_call_ids)),
-        history=without_inputs(state.history, returned),
+        history=without_notices(without_inputs(state.history, returned), untold),
         turns=state.turns + 1,
         run=own_run.with_end(state.run, event, crashes=state.crashes),
         last_activity_at=recorded.at,
     )
-
-
-def title_set(state: SessionState, recorded: Recorded, event: TitleSet) -> SessionState:
-    """The session has this title."""
-    del recorded
-    return replace(
-        state,
-        title=event.title,
-        title_actor=event.actor if event.title else "",
-        title_set_at_turn=state.turns,
-    )
-
-
-def working_directory_set(
-    state: SessionState, recorded: Recorded, event: WorkingDirectorySet
-) -> SessionState:
-    """The session has this project directory."""
-    del recorded
-    return replace(state, working_directory=event.path)
 
 
 def compacted(state: SessionState, recorded: Recorded, event: Compacted) -> SessionState:
@@ -362,7 +344,7 @@ def _in_order(
 def takes_messages_away(state: SessionState, event: SessionEvent) -> bool:
     """Whether the step of this event needs the whole history, not only to add to it."""
     if isinstance(event, TurnFailed):
-        return bool(_returned(state, event))
+        return bool(_returned(state, event)) or _is_untold(state, event)
     return isinstance(event, SessionReset | Compacted | Resumed)
 
 
@@ -370,6 +352,12 @@ def _returned(state: SessionState, event: TurnFailed) -> frozenset[InputId]:
     if _open(state, event.turn_id) is None:
         return frozenset()
     return frozenset(item.admitted.input_id for item in state.in_turn) - set(event.input_ids)
+
+
+def _is_untold(state: SessionState, event: TurnFailed) -> bool:
+    """Whether the turn had notices and came to nothing: they are open again (ADR 0045)."""
+    turn = _open(state, event.turn_id)
+    return turn is not None and bool(turn.notices) and turn.rounds == 0
 
 
 def _consume(

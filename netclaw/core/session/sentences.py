@@ -253,3 +253,9 @@ def job_ended(
     code = "" if exit_code is None else f", exit code {exit_code}"
     head = f"[netclaw] Background job {job_id} ended: {state}{code}."
     return f"{head} Command: {command} Output: {log_path}"
+
+
+def adopted(catalog: str, *, omitted: int) -> str:
+    """What the model is told before the messages of an adopted transcript."""
+    older = f" {omitted:,} older messages of it were left out." if omitted else ""
+    return f"[netclaw] This conversation began elsewhere ({catalog}) and goes on here.{older}"

@@ -17,13 +17,15 @@ from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_state import ChildRun
 from netclaw.core.session.compaction_state import CompactionRun
 from netclaw.core.session.consent_events import ConsentRequest
-from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, SessionKind
+from netclaw.core.session.events import AnswerAdmitted, InputAdmitted, NoticeMark, SessionKind
 from netclaw.core.session.exposure import Lease
+from netclaw.core.session.goals import NO_GOAL, Goal
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.loop_guard_state import GuardState
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.own_run import OwnRun
 from netclaw.core.session.phase import Phase
+from netclaw.core.signals.cursors import Notice
 from netclaw.core.tool_call import ToolCall, ToolResult
 
 
@@ -82,6 +84,8 @@ class OpenTurn:
     """Background jobs whose end this turn tells the model of."""
     working: WorkingContext = field(default_factory=WorkingContext)
     """As it was when the turn began: all its model calls are told the same."""
+    notices: tuple[NoticeMark, ...] = ()
+    """What the turn tells the model of watched sessions: one note behind its first inputs."""
     is_aside: bool = False
     """netclaw answers it itself, and neither side of it is history (slash commands)."""
     crashes: int = 0
@@ -121,6 +125,7 @@ class SessionState:
     """Who set the title: `model`, or a person, whose title a model leaves alone."""
     title_set_at_turn: int = 0
     """`turns` when the title was set."""
+    goal: Goal = NO_GOAL
     working_directory: str = ""
     recent_files: tuple[str, ...] = ()
     """Canonical paths that tools touched, newest first (see `working_context`)."""
@@ -169,6 +174,8 @@ class Runtime:
     asked: tuple[CallId, ...] = ()
     """Calls of the open batch for whose consent this process asked; other requests are recovered
     ones."""
+    notices: tuple[Notice, ...] = ()
+    """The open notices, one for each target, that no turn of this process told of yet."""
     interest: OutputFilter = OutputFilter(0)
     drain: DrainState | None = None
     is_stop_requested: bool = False
