@@ -75,6 +75,10 @@ class SignalStore(Protocol):
     def set_signal_listener(self, listener: SignalListener) -> None:
         """Name the one receiver; set before the first write."""
 
+    @property
+    def signals_problem(self) -> str:
+        """Why the log takes no events at present, in one sentence; empty if it does."""
+
     async def record_signal(self, signal: Signal) -> SignalEvent:
         """Record one change that is no journal event; a known dedupe key answers the first."""
 

@@ -40,6 +40,8 @@ from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.runs_api import AdminRuns
 from netclaw.supervisor.services import Services
+from netclaw.supervisor.signal_tails import SignalTails
+from netclaw.supervisor.signals_api import AdminSignals
 from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.batches import split_row
 from netclaw.wire.convert import row_to_proto
@@ -88,7 +90,7 @@ class Daemon(Protocol):
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
 
 
-class Admin(AdminGrants, AdminJobs, AdminRuns):
+class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
     """Implements `Admin` of admin.proto; see there for what each method promises."""
 
     def __init__(
@@ -101,6 +103,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns):
         *,
         children: Children,
         purge: ChildPurge,
+        tails: SignalTails,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._services = services
@@ -110,6 +113,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns):
         self._daemon = daemon
         self._children = children
         self._purge = purge
+        self._tails = tails
         self._monotonic = monotonic
         self._began = monotonic()
 
@@ -244,6 +248,8 @@ class Admin(AdminGrants, AdminJobs, AdminRuns):
             open_approvals=counts.open_approvals,
             running_jobs=services.job_slots.running,
             waiting_jobs=services.job_slots.waiting,
+            watches=counts.watches,
+            open_notices=counts.open_notices,
             turns_completed=counts.turns_completed,
             turns_failed=counts.turns_failed,
             storage_state=services.health.state,

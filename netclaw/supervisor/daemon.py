@@ -46,6 +46,7 @@ from netclaw.supervisor.server import Servers
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.session_host import SessionHost
 from netclaw.supervisor.settings import LiveSettings, Settings
+from netclaw.supervisor.signal_tails import SignalTails
 from netclaw.supervisor.slot import Hold, SlotState
 from netclaw.supervisor.start_gate import StartGate
 from netclaw.supervisor.starts import Starter
@@ -148,6 +149,7 @@ class Supervisor:
         self._uploads = Uploads()
         self._attachments = Attachments(self.services, self.router)
         admissions = Admissions(self.services, self.router, self._uploads)
+        self._tails = SignalTails()
         self._purge = ChildPurge(
             self.services, self.router, self._children, forget=admissions.forget
         )
@@ -163,6 +165,7 @@ class Supervisor:
             self,
             children=self._children,
             purge=self._purge,
+            tails=self._tails,
         )
         self.tokens = TokenBook()
         self._servers = Servers(home.socket, parts.guard.host_socket)

@@ -39,6 +39,8 @@ def session_row(
         context_tokens=record.context_tokens,
         context_window=context_window,
         parent=record.parent or "",
+        goal=record.goal,
+        goal_status=record.goal_status.value if record.goal else "",
     )
 
 
