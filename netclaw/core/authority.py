@@ -20,6 +20,14 @@ class Audience(StrEnum):
     PUBLIC = "Public"
 
 
+_WIDTH = {Audience.PERSONAL: 2, Audience.TEAM: 1, Audience.PUBLIC: 0}
+
+
+def narrower(first: Audience, second: Audience) -> Audience:
+    """The one of two audiences that allows less."""
+    return min(first, second, key=_WIDTH.__getitem__)
+
+
 class Principal(StrEnum):
     """The class of the sender."""
 

@@ -21,6 +21,7 @@ from netclaw.core.authority import (
     Provenance,
     Requester,
     SourceKind,
+    narrower,
 )
 from netclaw.core.errors import (
     DeniedByPolicyError,
@@ -70,7 +71,6 @@ _PRINCIPAL_RANK = {
     Principal.UNTRUSTED: 1,
     Principal.AUTOMATION: 0,
 }
-_AUDIENCE_RANK = {Audience.PERSONAL: 2, Audience.TEAM: 1, Audience.PUBLIC: 0}
 _AUTHENTICITY_RANK = {
     Authenticity.LOCAL_PROCESS: 2,
     Authenticity.VERIFIED: 1,
@@ -114,11 +114,6 @@ class TokenBook:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
-
-
-def narrower(first: Audience, second: Audience) -> Audience:
-    """The one of two audiences that allows less."""
-    return min(first, second, key=_AUDIENCE_RANK.__getitem__)
 
 
 def may_see(caller: Caller, channel: SourceKind) -> bool:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
-from netclaw.core.authority import Audience
+from netclaw.core.authority import Audience, narrower
 from netclaw.core.authz.grants import GrantStore
 from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError
 from netclaw.core.ids import SessionId
 from netclaw.ports.consents import KnownConsents
-from netclaw.supervisor.callers import narrower
 from netclaw.supervisor.chat_grants import ChatGrants
 from netclaw.supervisor.grant_store import GrantKeeper
 from netclaw.wire.consents import ASK_CONSENTS, ASK_RECORD, decode_new, encode_known
