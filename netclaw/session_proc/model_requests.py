@@ -134,8 +134,7 @@ class ModelRequests:
 
     async def _agents(self, turn: OpenTurn) -> tuple[AgentLine, ...]:
         """The agents that this turn may hand work to; looked up anew for each turn."""
-        shown = self._tools.definitions(turn.authority, self._settings.tools)
-        if all(tool.name != SPAWN for tool in shown):
+        if SPAWN not in self._tools.native(turn.authority, self._settings.tools):
             return ()
         book = await self._freezing.book()
         return tuple(AgentLine(name=a.name, description=a.description) for a in book.offered)

@@ -51,11 +51,14 @@ def make_tool_runner(
     servers: ToolServers | None = None,
     delegation: Delegation = Delegation.NONE,
 ) -> ToolRunner:
-    """All core tools, and those of `servers`. `shell` runs commands as `facts` say, and `sources`
-    look at the host; the session process brings all three, because tools reach them by ports only.
+    """All of netclaw's tools, and those of `servers`. `shell` runs commands as `facts` say, and
+    `sources` look at the host; the session process brings all three, because tools reach them by
+    ports only.
     """
     served = ServerTools(servers) if servers is not None else None
-    registry = Registry(core_tools(shell, delegation), facts, servers=served)
+    registry = Registry(
+        core_tools(shell, delegation), facts, deferred=deferred_tools(delegation), servers=served
+    )
     registry.add(SearchTools(registry), LoadTool(registry))
     return Dispatcher(registry, facts, sources)
 
@@ -63,11 +66,14 @@ def make_tool_runner(
 def core_tools(shell: ShellRunner, delegation: Delegation = Delegation.NONE) -> list[Tool]:
     """The tools that a session has, in the order in which models are shown them."""
     tools = _common_tools(shell)
-    if delegation is Delegation.OFFERED:
-        tools += [SpawnAgent(), CheckAgentRun()]
-    elif delegation is Delegation.OWN_RUN:
-        tools = [tool for tool in tools if tool.name not in _OF_CONVERSATIONS]
+    if delegation is Delegation.OWN_RUN:
+        return [tool for tool in tools if tool.name not in _OF_CONVERSATIONS]
     return tools
+
+
+def deferred_tools(delegation: Delegation) -> list[Tool]:
+    """Tools of ours that a model loads before it calls them."""
+    return [SpawnAgent(), CheckAgentRun()] if delegation is Delegation.OFFERED else []
 
 
 def _common_tools(shell: ShellRunner) -> list[Tool]:

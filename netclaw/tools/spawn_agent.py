@@ -62,7 +62,10 @@ class SpawnAgent:
     )
 
     async def run(self, arguments: Arguments, scope: Scope) -> Outcome:
-        """See `Tool`. The answer is one JSON object of exactly four texts."""
+        """See `Tool`. The answer is one JSON object of exactly four texts.
+
+        Whoever has a run is shown how to look at it.
+        """
         agents = scope.context.agents
         task, context = arguments.text("task"), arguments.text("context")
         if not task.strip():
@@ -86,4 +89,4 @@ class SpawnAgent:
             "state": run.state.value,
             "control_tool": CONTROL_TOOL,
         }
-        return Outcome(text=json.dumps(answer))
+        return Outcome(text=json.dumps(answer), loaded_tool=CONTROL_TOOL)

@@ -9,7 +9,13 @@ import pytest
 from netclaw.core import agents
 from netclaw.core.agents import AgentDefinition, AgentFault, ModelRole, Visibility
 from netclaw.core.authority import Audience
-from netclaw.core.context.turn_block import AgentLine, LocalTime, TurnFacts, render_turn_block
+from netclaw.core.context.turn_block import (
+    LOAD_HINT,
+    AgentLine,
+    LocalTime,
+    TurnFacts,
+    render_turn_block,
+)
 from netclaw.core.ids import RunId, SessionId
 from netclaw.core.run_settings import model_for, run_settings
 from netclaw.core.session.child_events import ChildFrozen
@@ -201,6 +207,8 @@ def test_a_turn_is_told_of_the_agents_there_are() -> None:
         time=LocalTime(at_ms=0),
         agents=(AgentLine(name="worker", description="Works\nwell."),),
     )
-    assert render_turn_block(facts).endswith("[available-subagents]\n- worker: Works well.")
+    assert render_turn_block(facts).endswith(
+        f"[available-subagents]\n{LOAD_HINT}\n- worker: Works well."
+    )
     public = replace(facts, audience=Audience.PUBLIC)
     assert "worker" not in render_turn_block(public)

@@ -22,6 +22,9 @@ AGENT = "helper"
 WAIT_S = 40.0
 TERMINAL = ("Completed", "Partial", "Failed", "Cancelled", "Lost")
 
+LOADING = '[[tool:load_tool {"name":"spawn_agent"}]] [[next]]'
+"""What comes before the first spawn of a turn: the tool is deferred."""
+
 DEFINITION = f"""---
 name: {AGENT}
 description: Does what it is told.
@@ -63,7 +66,7 @@ async def begin(
     The calls of one batch run beside each other: their runs are accepted in any order.
     """
     before = {row.run_id for row in await runs(world, name)} if await is_there(world, name) else {}
-    text = f"{' '.join(map(spawn, tasks))} [[reply:handed over]]"
+    text = f"{LOADING} {' '.join(map(spawn, tasks))} [[reply:handed over]]"
     sent = await world.peer.send(name, text, is_attended=is_attended)
     await world.peer.follow(name, sent)
     calls = [

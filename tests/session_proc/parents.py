@@ -150,14 +150,20 @@ class Supervisor:
         return True
 
 
+LOADING = '[[tool:load_tool {"name":"spawn_agent"}]] [[next]]'
+"""What comes before the first spawn: the tool is deferred."""
+
+
 def spawning(task: str = "look around", **more: str) -> str:
     """A prompt that makes the model spawn."""
-    return f"[[tool:spawn_agent {json.dumps({'agent': 'Worker', 'task': task, **more})}]]"
+    call = json.dumps({"agent": "Worker", "task": task, **more})
+    return f"{LOADING} [[tool:spawn_agent {call}]]"
 
 
 def results(host: ScriptedHost) -> list[ToolResult]:
-    """All results of calls."""
-    return [e.result for e in host.journal.events() if isinstance(e, ToolResultRecorded)]
+    """All results of calls but those that load the agent tools."""
+    found = [e.result for e in host.journal.events() if isinstance(e, ToolResultRecorded)]
+    return [item for item in found if item.loaded_tool != "spawn_agent"]
 
 
 def checking(supervisor: Supervisor, *, cancel: bool = False) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from netclaw.core.authority import Audience
+from netclaw.core.context.turn_block import LOAD_HINT
 from netclaw.core.session.child_effects import CancelAnswer, ReportKind
 from netclaw.core.session.child_events import (
     ChildAccepted,
@@ -33,6 +34,7 @@ from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.journal import local_authority
 from tests.session_proc.parents import (
+    LOADING,
     Supervisor,
     checking,
     results,
@@ -61,7 +63,9 @@ async def test_a_run_is_on_record_before_it_starts_and_before_its_call_is_answer
         "control_tool": "check_agent_run",
     }
     names = host.journal.names()
-    assert names.index("ChildAccepted") < names.index("ToolResultRecorded")
+    accepted_at = names.index("ChildAccepted")
+    assert "ToolResultRecorded" in names[accepted_at:], "the answer of the call comes after it"
+    assert names[:accepted_at].count("ToolResultRecorded") == 1, "that of the load alone is before"
     assert "ChildAccepted" in seen[0]
     (order,) = supervisor.orders
     assert order.accepted == accepted
@@ -78,7 +82,7 @@ async def test_a_run_is_on_record_before_it_starts_and_before_its_call_is_answer
     (turn,) = (e for e in host.journal.events() if isinstance(e, TurnRecorded))
     assert turn.open_child_runs == (accepted.run_id,)
     block = model.requests[0].body["messages"][1]["content"]
-    assert "[available-subagents]\n- worker: Does what it is told." in str(block)
+    assert f"[available-subagents]\n{LOAD_HINT}\n- worker: Does what it is told." in str(block)
 
 
 @pytest.mark.requirement("parent.spawn")
@@ -99,13 +103,31 @@ async def test_a_call_that_names_no_work_starts_nothing(
     word: str,
 ) -> None:
     native()
-    host.admit(f"[[tool:spawn_agent {json.dumps(call)}]] [[reply:so be it]]")
+    host.admit(f"{LOADING} [[tool:spawn_agent {json.dumps(call)}]] [[reply:so be it]]")
     await host.turn_completed()
     (result,) = results(host)
     assert result.receipt.category is category
     assert word in result.text
     assert supervisor.words == []
     assert supervisor.count(ChildAccepted) == 0
+
+
+@pytest.mark.requirement("agents.deferred")
+async def test_the_agent_tools_are_loaded_before_they_are_shown(
+    host: ScriptedHost, native: Start, supervisor: Supervisor, model: FakeModel
+) -> None:
+    native()
+    host.admit('[[tool:spawn_agent {"agent":"worker","task":"x"}]] [[reply:no]]')
+    await host.turn_completed()
+    assert results(host)[0].text.startswith("There is no such tool.")
+    assert supervisor.count(ChildAccepted) == 0
+    host.admit(f"{spawning()} [[reply:handed over]]")
+    await host.turn_completed(2)
+    assert supervisor.count(ChildAccepted) == 1
+    shown = [{tool["function"]["name"] for tool in r.body["tools"]} for r in model.requests]
+    agents = [names & {"spawn_agent", "check_agent_run"} for names in shown]
+    # At first none; after the load the one; and with a run also the tool to look at it.
+    assert agents == [set(), set(), set(), {"spawn_agent"}, {"spawn_agent", "check_agent_run"}]
 
 
 @pytest.mark.requirement("parent.spawn")

@@ -15,24 +15,24 @@ from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.journal import local_authority
-from tests.session_proc.parents import Supervisor, results, spawning
+from tests.session_proc.parents import LOADING, Supervisor, results, spawning
 
 ONLY_CONVERSATIONS = {"spawn_agent", "check_agent_run", "attach_file"}
 
 
 def names(welcome: Welcome) -> set[str]:
-    """The tools that a process with this Welcome shows."""
+    """The tools that the model of a process with this Welcome may come to see."""
     settings = SessionSettings()
     welcome.settings = encode_settings(settings)
-    shown = make_tools(welcome).definitions(local_authority(), settings.tools)
-    return {tool.name for tool in shown}
+    return set(make_tools(welcome).native(local_authority(), settings.tools))
 
 
 @pytest.mark.requirement("agents.tools")
 async def test_a_run_has_the_tools_of_a_conversation_but_those_that_talk_to_others() -> None:
     of_conversation = names(Welcome())
     of_run = names(Welcome(child=ChildRole(run_id="r", start=1)))
-    assert of_conversation - of_run == ONLY_CONVERSATIONS
+    # Without deferred tools there is nothing to search and to load.
+    assert of_conversation - of_run == ONLY_CONVERSATIONS | {"search_tools", "load_tool"}
     assert of_run < of_conversation
 
 
@@ -97,7 +97,7 @@ async def test_an_agent_that_is_not_for_conversations_is_not_there_for_them(
 ) -> None:
     agent(host.folder / "agents", "hidden", visibility="internal")
     native()
-    host.admit('[[tool:spawn_agent {"agent":"hidden","task":"x"}]] [[reply:no]]')
+    host.admit(f'{LOADING} [[tool:spawn_agent {{"agent":"hidden","task":"x"}}]] [[reply:no]]')
     await host.turn_completed()
     assert "There is no such agent. Available are: worker." in results(host)[0].text
     assert supervisor.words == []

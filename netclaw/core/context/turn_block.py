@@ -23,6 +23,8 @@ AGENT_CHARACTERS = 300
 JOBS = 20
 """How many jobs are listed; more are counted."""
 
+AGENTS_HEADING = "[available-subagents]"
+LOAD_HINT = "Load spawn_agent with load_tool to hand a task to one of these:"
 TIME_HEADING = "[current-time]"
 """The block begins with it, in every session."""
 
@@ -74,7 +76,7 @@ def render_turn_block(facts: TurnFacts) -> str:
     if facts.audience is not Audience.PUBLIC:
         sections.append(_section("[working-context]", _working(facts)))
         sections.append(_section("[active-background-jobs]", _jobs(facts.jobs)))
-        sections.append(_section("[available-subagents]", _agents(facts.agents)))
+        sections.append(_section(AGENTS_HEADING, _agents(facts.agents)))
     return "\n\n".join(section for section in sections if section)
 
 
@@ -100,7 +102,10 @@ def _working(facts: TurnFacts) -> Iterable[str]:
 
 
 def _agents(agents: Sequence[AgentLine]) -> Iterable[str]:
-    return (f"- {item.name}: {one_line(item.description, AGENT_CHARACTERS)}" for item in agents)
+    if agents:
+        yield LOAD_HINT
+    for item in agents:
+        yield f"- {item.name}: {one_line(item.description, AGENT_CHARACTERS)}"
 
 
 def _jobs(jobs: Sequence[JobLine]) -> Iterable[str]:
