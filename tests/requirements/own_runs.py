@@ -135,6 +135,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " model takes its place.",
     ),
     Requirement(
+        id="agents.deferred",
+        source="sessions.md section 11, decision 42",
+        text="The two agent tools are deferred: a model loads spawn_agent, and an accepted run"
+        " brings check_agent_run with it.",
+    ),
+    Requirement(
+        id="agents.protected",
+        source="sessions.md section 6, authorization reference 4",
+        text="No tool writes the definitions of agents or the identity files, whatever the profile"
+        " and whoever consents; reading them is a matter of roots.",
+    ),
+    Requirement(
         id="agents.tools",
         source="S0 Sub-agents",
         text="A run has no tool to start, look at or cancel runs, and none to send files.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from netclaw.core.authority import Audience
+from netclaw.core.authz.profiles import ConsentModes
 from netclaw.core.path_rules import is_below
+from netclaw.core.session.rulings import Outcome as RulingOutcome
 from netclaw.core.tool_call import FileOperation, OutcomeCategory
 from netclaw.tools.faults import ToolFault
 from tests.tools.rig import SECRET, Rig
@@ -185,12 +188,35 @@ async def test_personal_writes_anywhere_but_in_other_sessions_and_the_control_pl
     for spelling in (
         *("{home}/sessions/two/workspace/file", "{home}/sessions/two/new"),
         *("{home}/config/netclaw.json", "{home}/config/new.json", "{home}/logs/daemon.log"),
+        *("{home}/agents/new.md", "{home}/agents/helper.md", "{home}/identity/SOUL.md"),
         *("{home}/run/x", "{home}/keys/x"),
     ):
         text = spelled(crowded, spelling)
         result = await crowded.call("file_write", path=text, content="planted")
         assert result.receipt.category is OutcomeCategory.ACCESS_DENIED, text
     assert "planted" not in (crowded.home / "config/netclaw.json").read_text()
+
+
+@pytest.mark.requirement("agents.protected")
+@pytest.mark.parametrize("place", ["agents/helper.md", "identity/SOUL.md"])
+async def test_definitions_and_identity_are_read_and_never_written(
+    crowded: Rig, place: str
+) -> None:
+    file = crowded.home / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("Be kind.")
+    crowded.modes = ConsentModes(tools={"file_write": "Auto", "file_edit": "Auto"})
+    assert "Be kind." in (await crowded.call("file_read", path=str(file))).text
+    for name, more in (
+        ("file_write", {"content": "Be cruel."}),
+        ("file_edit", {"old_string": "kind", "new_string": "cruel"}),
+    ):
+        result = await crowded.call(name, path=str(file), **more)
+        assert result.receipt.category is OutcomeCategory.ACCESS_DENIED
+    command = crowded.proposed("shell_execute", json.dumps({"command": f"echo x > {file}"}))
+    ruling = await crowded.runner.judge(command, crowded.context())
+    assert ruling.outcome is RulingOutcome.DENIED
+    assert file.read_text() == "Be kind."
 
 
 @pytest.mark.requirement("tools.places")

@@ -53,4 +53,16 @@ PROTECTED_PLACES = (
         not_match=("configuration", "sessions/one/workspace/config"),
     ),
     ProtectedPlace(name="logs", is_hidden=False, match=("logs/daemon.log",)),
+    ProtectedPlace(
+        name="agents",
+        is_hidden=False,
+        match=("agents", "agents/helper.md", "Agents/new.md"),
+        not_match=("agents.md", "sessions/one/workspace/agents/helper.md"),
+    ),
+    ProtectedPlace(
+        name="identity",
+        is_hidden=False,
+        match=("identity/SOUL.md", "identity/AGENTS.md", "identity/new.md"),
+        not_match=("sessions/one/workspace/identity/SOUL.md",),
+    ),
 )
