@@ -19,6 +19,8 @@ from netclaw.supervisor.signal_tails import SignalTail, SignalTails
 from netclaw.wire.v1 import admin_pb2 as pb
 
 WATCHES_LIMIT = 1000
+MAX_SEQUENCE = 2**63 - 1
+"""The largest that the database holds."""
 
 
 class AdminSignals:
@@ -96,13 +98,20 @@ class AdminSignals:
         tail = self._tails.open(session_id)
         try:
             await stream.open()
-            if since is not None:
-                await self._replay(tail, since, stream)
+            if since is None:
+                since = await self._head()
+                await stream.write(pb.SignalsTail(head=since))
+            await self._replay(tail, since, stream)
             while (batch := await tail.next()) is not None:
                 events, missed = batch
                 await stream.write(pb.SignalsTail(events=map(signal_row, events), missed=missed))
         finally:
             self._tails.leave(tail)
+
+    async def _head(self) -> int:
+        """Where the log ends now."""
+        newest = await self._services.store.all_changes_since(MAX_SEQUENCE, limit=1)
+        return newest.state_version
 
     async def _replay(self, tail: SignalTail, since: int, stream: RpcStream) -> None:
         """Show what is kept; what is committed meanwhile waits behind it in the tail."""
