@@ -32,6 +32,18 @@ def session_ids(
 ) -> list[CompletionItem]:
     """Ids that begin so, each with its session's title."""
     del ctx, param
+    return _sessions(incomplete, with_children=False)
+
+
+def any_session_ids(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The same, with the sessions of child runs among them."""
+    del ctx, param
+    return _sessions(incomplete, with_children=True)
+
+
+def _sessions(incomplete: str, *, with_children: bool) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     from netclaw.cli.client import DaemonClient
@@ -41,7 +53,9 @@ def session_ids(
             from netclaw.wire.v1.gateway_pb2 import ListSessionsRequest
 
             # Ids come in order, and all that begin so come after what lacks the last character.
-            request = ListSessionsRequest(after_id=incomplete[:-1], limit=PAGE)
+            request = ListSessionsRequest(
+                after_id=incomplete[:-1], limit=PAGE, with_children=with_children
+            )
             listed = client.call(client.gateway.ListSessions, request, timeout_s=PATIENCE_S)
     except NetclawError:
         return []

@@ -24,6 +24,10 @@ TOP = {
     "jobs": Entry(f"{_COMMANDS}.jobs:jobs", "See, follow and end background jobs."),
     "runs": Entry(f"{_COMMANDS}.runs:runs", "List and end tasks that were handed to agents."),
     "agents": Entry(f"{_COMMANDS}.agents:agents", "List and check agent definitions."),
+    "signals": Entry(
+        f"{_COMMANDS}.signals:signals", "See what changed in sessions, and who is told."
+    ),
+    "goal": Entry(f"{_COMMANDS}.goal:goal", "Show and set what a session is for."),
     "ledger": Entry(f"{_COMMANDS}.ledger:ledger", "Say what became of each message."),
     "config": Entry(f"{_COMMANDS}.config:config", "Read, change and check the configuration."),
     "secrets": Entry(f"{_COMMANDS}.secrets:secrets", "Store credentials, encrypted."),

@@ -46,6 +46,12 @@ def moment(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def clock(at_ms: int) -> str:
+    """The time of an instant of today, and the day before it of any other."""
+    day, _, time_of_day = moment(at_ms).partition(" ")
+    return time_of_day if day == f"{datetime.now().astimezone():%Y-%m-%d}" else moment(at_ms)
+
+
 def ago(at_ms: int) -> str:
     """How long ago an instant was; a dash for never."""
     if not at_ms:
