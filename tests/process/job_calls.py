@@ -106,6 +106,16 @@ async def count(world: World, kind: str, name: str = NAME) -> int:
     return sum(row["type"] == kind for row in await world.peer.journal(name))
 
 
+async def until_counted(world: World, kind: str, number: int, name: str = NAME) -> None:
+    """Return once this happened so often in a session; bounded.
+
+    A model is called while the start of its turn is still being committed.
+    """
+    async with asyncio.timeout(WAIT_S):
+        while await count(world, kind, name) < number:
+            await asyncio.sleep(0.01)
+
+
 async def until_jobs_told(world: World, name: str) -> None:
     """Wait until no job of a session runs and every end that is on record was told of; bounded."""
     async with asyncio.timeout(WAIT_S):

@@ -25,6 +25,7 @@ from tests.process.job_calls import (
     log_of,
     pid_of,
     told,
+    until_counted,
     waits,
 )
 from tests.process.world import World
@@ -181,7 +182,7 @@ async def test_the_turn_that_tells_goes_on_after_a_kill(world: World) -> None:
     world.model.enqueue("[[gate:telling]][[reply:it is done]]")
     await let_go(world, "a")
     await world.at_gate("telling")
-    assert await count(world, "JobReported") == 1
+    await until_counted(world, "JobReported", 1)
     os.kill(await pid_of(world), signal.SIGKILL)
     world.open_gate("telling")
     await told(world, NAME, row.job_id)
