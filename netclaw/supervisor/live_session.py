@@ -22,12 +22,14 @@ from netclaw.core.errors import (
 )
 from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session.phase import Phase
+from netclaw.core.signals.cursors import NoticeChange
 from netclaw.ports.journal import AppendRequest, Commit, JournalStore, SnapshotDraft
 from netclaw.ports.spawner import SessionProcess
 from netclaw.supervisor.frames import FrameQueue
 from netclaw.supervisor.tasks import Tasks
 from netclaw.supervisor.tool_trees import ToolTrees
 from netclaw.wire.convert import draft_from_proto, outbox_from_proto, row_to_proto
+from netclaw.wire.notices import change_to_proto, put_into
 from netclaw.wire.v1 import session_host_pb2 as pb
 from netclaw.wire.v1.common_pb2 import Output, OutputBatch
 
@@ -111,6 +113,7 @@ class LiveSession:
         self._frames = FrameQueue()
         self._early: list[Commit] | None = []
         self._early_commands: list[pb.HostCommand] = []
+        self._early_notices: list[NoticeChange] = []
         self._sent_head = 0
         self._is_awaited = False
         """Something was sent that calls for an answer of some kind."""
@@ -141,8 +144,13 @@ class LiveSession:
     # The stream ---------------------------------------------------------------------------
 
     def welcome(self, welcome: pb.Welcome, head: int) -> None:
-        """Queue the Welcome, then every commit after `head` that came meanwhile."""
+        """Queue the Welcome, then every commit after `head` that came meanwhile.
+
+        Notices that changed meanwhile are part of the Welcome: each change says how it is by now,
+        so one that the start point knew of already does no harm.
+        """
         self.incarnation = welcome.incarnation
+        put_into(welcome, self._early_notices)
         self._sent_head = head
         self._frames.send(pb.ToSession(welcome=welcome))
         early, self._early = self._early or [], None
@@ -185,6 +193,13 @@ class LiveSession:
             self._early_commands.append(command)
         elif not self.is_sealed:
             self._send_awaited(pb.ToSession(command=command))
+
+    def notice(self, change: NoticeChange) -> None:
+        """Tell the process of a notice; it answers nothing, and is as idle as it was."""
+        if self._early is not None:
+            self._early_notices.append(change)
+        elif not self.is_sealed:
+            self._frames.send(pb.ToSession(notice=change_to_proto(change)))
 
     def report(self, report: pb.ChildReport) -> bool:
         """Tell the process what a child run of its session says; False: it takes no more.

@@ -20,6 +20,7 @@ from netclaw.supervisor.session_host import SessionHost
 from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.journal_codec import encode_settings
+from netclaw.wire.notices import notice_to_proto
 from netclaw.wire.sandbox_facts import encode_facts
 from netclaw.wire.v1.session_host_pb2 import ChildRole, Welcome
 
@@ -137,6 +138,7 @@ class Starter:
             redactions=settings.redactions,
             sandbox=encode_facts(self._services.sandbox),
             child=self._role_of(slot.session_id),
+            notices=map(notice_to_proto, point.notices),
         )
         if point.snapshot is not None:
             welcome.snapshot = point.snapshot.payload
