@@ -60,6 +60,16 @@ class SourceKind(StrEnum):
     JOB = "job"
     CHILD = "child"
 
+    @property
+    def is_of_people(self) -> bool:
+        """Whether people write there; elsewhere a machine speaks, whoever set it going."""
+        return self in _OF_PEOPLE
+
+
+_OF_PEOPLE = frozenset(
+    {SourceKind.CLI, SourceKind.SLACK, SourceKind.DISCORD, SourceKind.MATTERMOST}
+)
+
 
 class Authenticity(StrEnum):
     """How surely the transport knows the sender."""
@@ -106,3 +116,16 @@ class Authority:
     provenance: Provenance
     delivery_targets: tuple[DeliveryTarget, ...] = ()
     adopted_context: tuple[str, ...] = ()
+
+    @property
+    def is_of_person(self) -> bool:
+        """Whether a human being wrote what this stands for (decision 56).
+
+        What another session sends runs under its person's requester and is a machine's all the
+        same.
+        """
+        return self.requester.principal.is_person and self.provenance.source_kind.is_of_people
+
+    def is_same_sender(self, other: Authority) -> bool:
+        """Whether both were sent by the same one: requester, and person or machine."""
+        return self.requester == other.requester and self.is_of_person == other.is_of_person

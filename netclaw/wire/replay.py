@@ -119,6 +119,8 @@ class Replay:
         return (told,) if attached is None else (told, file_output(event.turn_id, attached))
 
     def _recorded(self, event: ev.TurnRecorded) -> tuple[Output, ...]:
+        if event.is_quiet:
+            return ()
         outputs: list[Output] = []
         if event.message.text:
             outputs.append(

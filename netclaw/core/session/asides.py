@@ -29,8 +29,14 @@ PERSON_ACTOR = "person"
 
 
 def command_of(item: BufferedInput) -> SlashCommand | None:
-    """The command that a waiting input is; an attachment makes it a message for the model."""
-    return None if item.admitted.media else slash.parse(item.admitted.text)
+    """The command that a waiting input is; an attachment makes it a message for the model.
+
+    What another session says is data, however it reads.
+    """
+    admitted = item.admitted
+    if admitted.media or admitted.authority.provenance.source_kind in open_work.OF_SESSIONS:
+        return None
+    return slash.parse(admitted.text)
 
 
 def answer(draft: Draft, item: BufferedInput) -> bool:
@@ -78,9 +84,9 @@ def asking_to_stop(state: SessionState) -> tuple[BufferedInput, ...]:
 
 def is_called_off(state: SessionState, item: BufferedInput) -> bool:
     """Whether a `/stop` of its own sender waits behind this input."""
-    sender = item.admitted.authority.requester
+    sender = item.admitted.authority
     return any(
-        later.seq > item.seq and _is_stop(later) and later.admitted.authority.requester == sender
+        later.seq > item.seq and _is_stop(later) and later.admitted.authority.is_same_sender(sender)
         for later in state.buffered
     )
 
@@ -93,9 +99,9 @@ def _is_stop(item: BufferedInput) -> bool:
 def _means(item: BufferedInput, turn: OpenTurn, state: SessionState) -> bool:
     authority = item.admitted.authority
     is_after = item.at >= turn.started_at
-    if authority.requester == turn.authority.requester:
+    if authority.is_same_sender(turn.authority):
         return is_after or (bool(state.in_turn) and item.seq > state.in_turn[0].seq)
-    return is_after and authority.requester.principal.is_person and slash.is_trusted(authority)
+    return is_after and authority.is_of_person and slash.is_trusted(authority)
 
 
 def _end(draft: Draft, turn: OpenTurn, text: str) -> None:

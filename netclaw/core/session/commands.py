@@ -11,13 +11,14 @@ from enum import StrEnum
 
 from netclaw.core.context.token_estimate import RequestSize
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import CallId, DispatchToken
+from netclaw.core.ids import CallId, DispatchToken, SessionId
 from netclaw.core.messages import Usage
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_commands import ChildCommand
 from netclaw.core.session.job_commands import JobCommand
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.rulings import CallRuling
+from netclaw.core.signals.cursors import Notice
 from netclaw.core.tool_call import ToolResult
 
 
@@ -211,6 +212,17 @@ class ChangeInterest:
     interest: OutputFilter
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticesChanged:
+    """Of a watched session there is something to tell now (`notice`), or nothing any more (None).
+
+    It starts nothing: what wakes a watcher is an input of its own.
+    """
+
+    target: SessionId
+    notice: Notice | None
+
+
 SessionCommand = (
     Recover
     | Advance
@@ -231,6 +243,7 @@ SessionCommand = (
     | Passivate
     | FireTimer
     | ChangeInterest
+    | NoticesChanged
     | ChildCommand
     | JobCommand
 )

@@ -88,11 +88,10 @@ def overtaker(state: SessionState, *, asked: Iterable[CallId]) -> BufferedInput 
     known = frozenset(asked)
     if all(item.call.call_id in known for item in turn.batch if is_waiting(item)):
         return None
-    requester = turn.authority.requester
     same = (
         item
         for item in state.buffered
-        if item.admitted.authority.requester == requester and not command_of(item)
+        if item.admitted.authority.is_same_sender(turn.authority) and not command_of(item)
     )
     return next(same, None)
 

@@ -29,6 +29,7 @@ from netclaw.core.session import (
     titles,
     tool_batch,
     turn,
+    watches,
 )
 from netclaw.core.session import child_commands as child
 from netclaw.core.session import commands as c
@@ -280,6 +281,7 @@ RULES: dict[type[SessionCommand], _Rule] = dict(
         _rule(c.Passivate, _passivate),
         _rule(c.FireTimer, _fire_timer),
         _rule(c.ChangeInterest, _change_interest),
+        _rule(c.NoticesChanged, watches.change_notices),
         _rule(child.AcceptChild, child_runs.accept),
         _rule(child.BeginChild, child_runs.begin),
         _rule(child.ParkChild, child_runs.park),

@@ -204,6 +204,11 @@ class TurnRecorded:
     """What the model is told later about an end without an answer; empty for an answer."""
     request_size: RequestSize = field(default_factory=RequestSize)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody is told of the turn: a wake that had nothing to tell any more."""
+        return self.outcome is TurnOutcome.STOPPED and not self.note
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFailed:

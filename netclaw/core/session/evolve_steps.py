@@ -133,7 +133,7 @@ def input_joined(state: SessionState, recorded: Recorded, event: InputJoined) ->
     if turn is None:
         return state
     taken, left = _split(state.buffered, event.input_ids)
-    is_person = any(item.admitted.authority.requester.principal.is_person for item in taken)
+    is_person = any(item.admitted.authority.is_of_person for item in taken)
     return replace(
         state,
         buffered=left,

@@ -10,11 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from netclaw.core.authority import Authority
+from netclaw.core.authority import Authority, SourceKind
 from netclaw.core.ids import JobId, RunId
 from netclaw.core.session.child_state import ChildRun
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.state import BufferedInput, SessionState
+
+OF_SESSIONS = frozenset({SourceKind.SESSION, SourceKind.SIGNAL})
+"""What sessions have to say to each other: no person stands behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,22 +88,26 @@ def open_run_ids(state: SessionState) -> tuple[RunId, ...]:
 def is_attended(state: SessionState) -> bool:
     """Whether a person can answer consent requests of the open turn.
 
-    A turn that tells of results is as attended as the turns that began the work. Without any
-    knowledge: no.
+    A turn that tells of results is as attended as the turns that began the work. What another
+    session sent, and a wake, never is. Without any knowledge: no.
     """
     turn = state.turn
     if turn is None:
         return False
     known = (
-        *(item.admitted.attended for item in state.in_turn),
+        *(item.admitted.attended and not _is_of_sessions(item) for item in state.in_turn),
         *(run.accepted.is_attended for run in state.children if run.run_id in turn.delivers),
         *(job.started.is_attended for job in state.jobs if job.job_id in turn.reports),
     )
     return any(known)
 
 
+def _is_of_sessions(item: BufferedInput) -> bool:
+    return item.admitted.authority.provenance.source_kind in OF_SESSIONS
+
+
 def _is_automated(item: BufferedInput) -> bool:
-    return not item.admitted.authority.requester.principal.is_person
+    return not item.admitted.authority.is_of_person
 
 
 def _results(state: SessionState) -> Iterable[ChildRun | JobRun]:

@@ -144,7 +144,7 @@ def _is_due(draft: Draft, turn: OpenTurn, event: TurnRecorded) -> bool:
         interval > 0
         and settings.main_model is not None
         and state.kind is SessionKind.MAIN
-        and turn.authority.requester.principal.is_person
+        and turn.authority.is_of_person
         and event.outcome is TurnOutcome.COMPLETED
     )
     is_possible = runtime.drain is None and runtime.title_token is None and is_models(state)

@@ -187,7 +187,7 @@ def _rest_if_nothing_runs(draft: Draft, open_turn: OpenTurn) -> None:
         draft.move(Phase.READY)
         return
     consent.close_unlaunched(draft, open_turn, Withdrawal.SUPERSEDED)
-    if turn_join.is_person(open_turn.authority):
+    if open_turn.authority.is_of_person:
         turn.abandon(draft, open_turn)
     else:
         turn.preempt(draft, open_turn, person)

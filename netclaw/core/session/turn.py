@@ -14,10 +14,12 @@ from netclaw.core.session import (
     consent,
     deliveries,
     open_work,
+    own_run,
     passivation,
     replies,
     sentences,
     titles,
+    watches,
 )
 from netclaw.core.session.commands import FinishRound
 from netclaw.core.session.consent_events import Withdrawal
@@ -34,7 +36,6 @@ from netclaw.core.session.outputs import (
 )
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import BufferedInput, OpenTurn
-from netclaw.core.session.turn_join import is_person
 
 REFERENCE_LENGTH = 8
 
@@ -49,6 +50,9 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
 
     Inputs and results run in journal order; `first` is the one a preempted turn makes way for.
     """
+    if own_run.is_over(draft.state.run):
+        _turn_away(draft)
+        return
     if draft.runtime.drain is not None:
         return
     item = _next(draft, first)
@@ -59,32 +63,46 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
     if item is None:
         return
     turn_id = TurnId(draft.make_id())
+    marks = watches.take_notices(draft)
     if isinstance(item, Delivery):
-        deliveries.begin(draft, turn_id, item)
+        deliveries.begin(draft, turn_id, item, marks)
     else:
         draft.record(
             TurnStarted(
                 turn_id=turn_id,
                 input_ids=(item.admitted.input_id,),
                 authority=item.admitted.authority,
+                notices=marks,
             )
         )
     draft.move(Phase.PROCESSING)
     draft.call_model_early(turn_id)
 
 
+def _turn_away(draft: Draft) -> None:
+    """Tell whoever wrote into a run that it was over before it read that; nothing waits for ever.
+
+    Also in a drain: the run's journal goes with it.
+    """
+    for item in draft.state.buffered:
+        if not asides.answer(draft, item):
+            unread = asides.open_turn(draft, item)
+            category = ErrorCategory.INTERRUPTED
+            _record_failure(draft, unread, category=category, sentence=sentences.RUN_OVER)
+
+
 def _next(draft: Draft, first: BufferedInput | None) -> BufferedInput | Delivery | None:
     """What comes next: `first` while it waits, behind what its sender wrote before it."""
     if first is None or first not in draft.state.buffered:
         return open_work.next_up(draft.state)
-    sender = first.admitted.authority.requester
-    own = (i for i in draft.state.buffered if i.admitted.authority.requester == sender)
+    sender = first.admitted.authority
+    own = (i for i in draft.state.buffered if i.admitted.authority.is_same_sender(sender))
     return next(own, first)
 
 
 def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
-    """Answer an input that needs no model, stop one that its sender called off meanwhile, or
-    refuse what the model cannot take (decision 24).
+    """Answer an input that needs no model, stop one that its sender called off meanwhile or that
+    has nothing to tell any more, or refuse what the model cannot take (decision 24).
 
     It was judged before it was admitted; the model may be another one by now.
     """
@@ -93,6 +111,10 @@ def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
         return True
     if asides.is_called_off(draft.state, item):
         _record_stop(draft, asides.open_turn(draft, item))
+        return True
+    if watches.is_needless(draft, item):
+        wake = asides.open_turn(draft, item, is_aside=True)
+        draft.record(_unfinished(draft, wake, note=""))
         return True
     sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)
     if not sentence:
@@ -168,7 +190,7 @@ def abandon(draft: Draft, turn: OpenTurn) -> None:
 
     Decision 28. People keep their order: whoever of them wrote first is next.
     """
-    people = (item for item in draft.state.buffered if is_person(item.admitted.authority))
+    people = (item for item in draft.state.buffered if item.admitted.authority.is_of_person)
     _record_end(
         draft, turn, _unfinished(draft, turn, sentences.NOTE_ABANDONED), first=next(people, None)
     )
@@ -316,6 +338,8 @@ def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
     """After a turn: Ready, then whatever is due, or the exit that a drain waits for."""
     clear_turn(draft)
     draft.move(Phase.READY)
+    if own_run.is_over(draft.state.run):
+        start_next(draft)
     if draft.runtime.drain is not None:
         passivation.leave(draft)
     else:
@@ -324,7 +348,7 @@ def _settle(draft: Draft, *, first: BufferedInput | None = None) -> None:
 
 def take_up(draft: Draft, *, first: BufferedInput | None = None) -> None:
     """From Ready: shorten the history if that is due, else start the next input's turn."""
-    if not _shorten(draft, first):
+    if own_run.is_over(draft.state.run) or not _shorten(draft, first):
         start_next(draft, first=first)
 
 
