@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from netclaw.core.errors import NetclawError
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import RunId
-from netclaw.core.session import consent
+from netclaw.core.session import consent, own_run
 from netclaw.core.session.child_commands import ChildAsk, CloseGate
 from netclaw.core.session.child_control import CANCELLED_BY_PARENT
 from netclaw.core.session.child_effects import ReportKind
@@ -35,6 +36,9 @@ _log = logging.getLogger(__name__)
 
 FINALISE_S = 5.0
 """How long what a cancelled run still has running may take to die (S0 "check_agent_run")."""
+
+TELL_S = 2.0
+"""How long a run that is over may take to say so to whoever wrote to it."""
 
 CANCELLED = "The run was cancelled before it had a result."
 
@@ -65,6 +69,7 @@ class ChildReporter:
         self._is_last_said = False
         self._is_gate_closed = False
         self._is_look_due = False
+        self._changed = asyncio.Event()
 
     def begin(self) -> None:
         """Say that the process is there; let the session work if there is anything to work on."""
@@ -75,11 +80,13 @@ class ChildReporter:
             self.close_gate()
             return
         self.consider()
-        if not self._is_last_said:
+        # A run that is over may have been written to: whoever did that is told.
+        if not self._is_last_said or own_run.is_over(self._look().run):
             self._post(Recover())
 
     def saw_event(self) -> None:
         """Something was committed: look once all that belongs to it is in the state."""
+        self._changed.set()
         if not self._is_look_due:
             self._is_look_due = True
             self._loop.call_soon(self.consider)
@@ -158,8 +165,17 @@ class ChildReporter:
             except NetclawError as fault:
                 _log.warning("the report %s was not taken: %s", report.kind.value, fault.sentence)
             if report.kind in (ReportKind.PARKED, ReportKind.ENDED):
+                await self._until_all_told()
                 self._ending.finish(ExitCode.PASSIVATED)
                 return
+
+    async def _until_all_told(self) -> None:
+        """Return when whoever wrote before the end was heard knows that nobody reads it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TELL_S):
+                while own_run.is_over(self._look().run) and self._look().buffered:
+                    self._changed.clear()
+                    await self._changed.wait()
 
     def _with_result(self, report: ChildReport) -> ChildReport:
         """The end as it is reported, with `result.md` durable."""

@@ -337,7 +337,9 @@ class World:
         assert state.turn is not None
         assert call.turn_id == state.turn.turn_id
         if state.turn.batch and not runtime.nudge:
-            missed = joiners(state.turn, state.buffered, model=SETTINGS.main_model)
+            missed = joiners(
+                state.turn, state.buffered, model=SETTINGS.main_model, kind=state.kind
+            )
             assert not missed, "an input missed the boundary"
             assert preemptor(state) is None, "a person missed the boundary"
         messages = build_messages(state, runtime)

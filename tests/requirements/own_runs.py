@@ -54,7 +54,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="run.people",
         source="decision 62",
-        text="A person who writes into a run's session neither ends it nor changes its requester.",
+        text="Who asked for a run, and the operator, join it by writing into its session at its"
+        " next batch boundary and are answered there alone; that neither ends the run nor changes"
+        " its requester.",
+    ),
+    Requirement(
+        id="run.late-words",
+        source="decision 62",
+        text="Whoever wrote into a run too late for it to be read is told that it is over; no word"
+        " is lost without a sign, whatever process or stop comes between.",
     ),
     Requirement(
         id="parent.spawn",

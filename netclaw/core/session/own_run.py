@@ -56,6 +56,11 @@ class OwnRun:
         return InputId(self.frozen.run_id)
 
 
+def is_over(run: OwnRun | None) -> bool:
+    """Whether this is a run whose task has ended: it takes up nothing any more."""
+    return run is not None and run.end is not None
+
+
 def with_files(run: OwnRun | None, receipt: ToolReceipt) -> OwnRun | None:
     """After a call with this receipt: what it wrote, if it is known to have succeeded."""
     if run is None or receipt.category is not OutcomeCategory.SUCCESS:

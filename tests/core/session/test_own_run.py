@@ -10,7 +10,7 @@ from netclaw.core.authority import Authority, DeliveryTarget, Principal, SourceK
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, RunId, SessionId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
-from netclaw.core.session import child_birth, consent, drain, events, own_run, sentences, turn_join
+from netclaw.core.session import child_birth, drain, events, own_run, sentences
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.child_commands import CloseGate
 from netclaw.core.session.child_effects import ChildAnswer, ReportGateClosed
@@ -278,22 +278,6 @@ def test_a_run_goes_on_though_somebody_saw_its_words_and_however_late_it_is() ->
 
 def test_no_turn_is_too_late_where_none_is_open() -> None:
     assert not drain.is_too_late(Story().state, 0)
-
-
-def test_nobody_ends_the_turn_of_a_run_by_writing() -> None:
-    story = a_run(REMINDER, attended=False)
-    story.call_tools()
-    story.admit("hello", by=OPERATOR)
-    assert turn_join.preemptor(story.state) is None
-
-
-def test_nobody_ends_the_wait_of_a_run_by_writing() -> None:
-    story = a_run()
-    story.ask_consent()
-    story.crash().start()
-    story.admit("hello", by=ALICE)
-    assert consent.overtaker(story.state, asked=()) is None
-    assert consent.is_at_rest(story.state)
 
 
 # The gate
