@@ -7,7 +7,7 @@ from typing import cast
 
 from netclaw.core.errors import NetclawError, SessionUnreadableError
 from netclaw.core.ids import InputId, SessionId, TurnId
-from netclaw.core.session.admission import check_pending, check_resend
+from netclaw.core.session.admission import check_pending, check_resend, check_run
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
 from netclaw.store import outbox
@@ -19,6 +19,7 @@ from netclaw.store.scope import WriteScope
 from netclaw.wire.journal_codec import decode_event, encode_event
 
 _FIND = "SELECT input_id, seq FROM source_messages WHERE session = ? AND source_message_id = ?"
+_OVER = "SELECT 1 FROM child_runs WHERE child = ? AND ended_seq IS NOT NULL"
 
 
 def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
@@ -32,6 +33,9 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
             _check_same(scope.db, row.id, admission.seq, request)
             return admission
     scope.require_space()
+    if row.parent is not None:
+        # In one order with the end of the run: what is admitted before that, its process sees.
+        check_run(is_over=scope.db.row(_OVER, (request.session_id,)) is not None)
     size = _size(request)
     check_pending(row.pending_inputs, row.pending_bytes, size, scope.limits)
     event = InputAdmitted(

@@ -14,12 +14,11 @@ from netclaw.core.context import modality
 from netclaw.core.errors import (
     DeniedByPolicyError,
     InputIncompatibleError,
-    InvalidArgumentError,
     NotFoundError,
 )
 from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
 from netclaw.core.messages import MediaRef
-from netclaw.core.session.admission import check_text
+from netclaw.core.session.admission import check_run, check_text
 from netclaw.core.session.events import SessionKind
 from netclaw.core.settings import SessionStorage
 from netclaw.ports.journal import AdmitRequest, NewSession, SessionRecord
@@ -128,13 +127,11 @@ class Admissions:
         )
 
     async def _check_run(self, session_id: SessionId) -> None:
-        """Refuse a message to a run that will read none; raises `InvalidArgumentError`."""
+        """Refuse a message to a run that will read none, before its files are looked at; the store
+        does so too. Raises `InvalidArgumentError`.
+        """
         run = await self._services.store.run_of_child(session_id)
-        if run is None or run.ended_at is not None:
-            raise InvalidArgumentError(
-                "This child run is over; it reads no more messages.",
-                fix="Write to the session that asked for it.",
-            )
+        check_run(is_over=run is None or run.ended_at is not None)
 
     async def _check_modality(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from netclaw.core.errors import InternalError, NetclawError, NotFoundError, StorageError
 from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session import events as ev
+from netclaw.core.session.admission import check_run
 from netclaw.core.settings import DaemonSettings
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import (
@@ -160,6 +161,9 @@ class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
 
     def _admit(self, request: AdmitRequest) -> Admission:
         session = self._known(request.session_id)
+        if session.new.parent is not None and not session.has_admitted(request.source_message_id):
+            runs = (run for run in self._all_runs() if run.child == request.session_id)
+            check_run(is_over=any(run.ended_at is not None for run in runs))
         admission, rows = session.admit(request, self._limits, self._clock_ms())
         self._keep(session, rows)
         return admission

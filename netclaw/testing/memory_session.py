@@ -147,6 +147,10 @@ class MemorySession:
             return None
         return Admission(input_id=item.input_id, seq=item.seq, is_duplicate=True)
 
+    def has_admitted(self, source_message_id: str | None) -> bool:
+        """Whether a message with this id of its source was admitted."""
+        return self._input_of(source_message_id) is not None
+
     def _input_of(self, source_message_id: str | None) -> MemoryInput | None:
         if source_message_id is None:
             return None

@@ -173,6 +173,25 @@ async def test_a_run_that_is_unknown_or_over_is_not_begun(journal_world: World) 
     assert await journal_world.journal.get_session(CHILD) is None
 
 
+@pytest.mark.requirement("run.late-words")
+async def test_a_run_that_is_over_admits_no_word_and_knows_those_from_before(
+    journal_world: World,
+) -> None:
+    await journal_world.create()
+    await write(journal_world, accepted())
+    await begin(journal_world)
+    before = await journal_world.admit("look", message="m1", session_id=CHILD)
+    await write(journal_world, ENDED)
+    with pytest.raises(InvalidArgumentError):
+        await journal_world.admit("look again", message="m2", session_id=CHILD)
+    (refused,) = await journal_world.journal.admit_many(
+        (journal_world.input_request("me too", session_id=CHILD),)
+    )
+    assert isinstance(refused, InvalidArgumentError)
+    again = await journal_world.admit("look", message="m1", session_id=CHILD)
+    assert (again.input_id, again.is_duplicate) == (before.input_id, True)
+
+
 @pytest.mark.requirement("children.lists")
 async def test_a_run_is_listed_with_what_became_of_it(journal_world: World) -> None:
     await journal_world.create()

@@ -47,6 +47,15 @@ def check_pending(
         )
 
 
+def check_run(*, is_over: bool) -> None:
+    """Refuse a message to a child run that will read none; raises `InvalidArgumentError`."""
+    if is_over:
+        raise InvalidArgumentError(
+            "This child run is over; it reads no more messages.",
+            fix="Write to the session that asked for it.",
+        )
+
+
 def check_resend(first: InputAdmitted, text: str, media: tuple[MediaRef, ...]) -> None:
     """Refuse another message under the source message id of `first` (decision 33).
 
