@@ -55,6 +55,11 @@ def is_child_key(session_id: SessionId) -> bool:
     return _CHILD_INFIX in session_id
 
 
+def is_run_of(session_id: SessionId, owner: SessionId) -> bool:
+    """Whether the session is a child run of `owner`, or of one of its runs."""
+    return session_id.startswith(f"{owner}{_CHILD_INFIX}")
+
+
 def chat_key(session_id: SessionId) -> SessionId:
     """The session that people know: the parent of a child run, any other session itself."""
     return SessionId(session_id.rpartition(_CHILD_INFIX)[0] or session_id)
