@@ -64,7 +64,7 @@ def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
             "incarnation": row.incarnation,
             "turns": row.turns,
             "pendingInputs": row.pending_inputs,
-            "stateVersion": row.state_version,
+            "stateVersion": row.state_version or None,
             "lastActivityAt": when(row.last_activity_at_ms),
             "quarantined": row.quarantined,
             "headSeq": row.head_seq,
@@ -73,6 +73,8 @@ def session_row(row: gateway_pb2.SessionRow) -> JsonRow:
             "parent": row.parent or None,
             "contextTokens": row.context_tokens or None,
             "contextWindow": row.context_window or None,
+            "goal": row.goal or None,
+            "goalStatus": row.goal_status or None,
         }
     )
 

@@ -1,4 +1,4 @@
-"""Rows of state awareness: changes of sessions, who watches whom, goals."""
+"""What is told of state awareness: changes of sessions, who watches whom, goals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from netclaw.cli.app import JsonRow, compact
 from netclaw.cli.rows import when
 
 if TYPE_CHECKING:
+    from netclaw.cli.client import DaemonClient
     from netclaw.wire.v1.admin_pb2 import (
         GoalRow,
         ShowSignalsResponse,
@@ -68,6 +69,38 @@ def watch_row(row: WatchRow) -> JsonRow:
         "notified": row.notified,
         "material": row.material,
     }
+
+
+def is_open(row: WatchRow) -> bool:
+    """Whether the watcher still has something to be told."""
+    return row.notified > row.last_seen
+
+
+def watches_of(session_id: str, rows: list[WatchRow]) -> JsonRow:
+    """What `sessions show` says of watching: who does, whom, and what was not told yet."""
+    mine = [row for row in rows if row.watcher == session_id]
+    return {
+        "watchers": [row.watcher for row in rows if row.target == session_id],
+        "watches": [row.target for row in mine],
+        "openNotices": [row.target for row in mine if is_open(row)],
+    }
+
+
+def all_watches(client: DaemonClient, session_id: str = "") -> list[WatchRow]:
+    """Every watch, or those in which a session watches or is watched, a page at a time."""
+    from netclaw.wire.v1.admin_pb2 import ListWatchesRequest
+
+    rows: list[WatchRow] = []
+    while True:
+        request = ListWatchesRequest(
+            session_id=session_id,
+            after_watcher=rows[-1].watcher if rows else "",
+            after_target=rows[-1].target if rows else "",
+        )
+        page = client.call(client.admin.ListWatches, request)
+        rows.extend(page.watches)
+        if not page.more:
+            return rows
 
 
 def goal_row(row: GoalRow) -> JsonRow:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from netclaw.wire.v1.common_pb2 import JournalRow
+from tests.cli.scripted_signals import AdminSignals
 
 if TYPE_CHECKING:
     from tests.cli.scripted_daemon import Context, ScriptedDaemon
 
 
-class Admin:
+class Admin(AdminSignals):
     """Answers as its daemon is told."""
 
     def __init__(self, daemon: ScriptedDaemon) -> None:

@@ -86,6 +86,8 @@ class ScriptedDaemon:
     """Method name to the reply of methods without a life of their own."""
     journal: list[JournalRow] = field(default_factory=list)
     notice: str = ""
+    tail: queue.Queue[admin_pb2.SignalsTail | None] = field(default_factory=queue.Queue)
+    """What the one reader of the signal log is sent; None ends its stream."""
     published: list[Output] = field(default_factory=list)
     """Everything ever published: the past that a late subscriber is shown."""
 
@@ -131,6 +133,7 @@ class ScriptedDaemon:
                 waiting.put(None)
             self._queues.clear()
             self._attached.clear()
+            self.tail = queue.Queue()  # a reader that is being cut off takes nothing of the next
             server.stop(None)
             self._gone.set()
 

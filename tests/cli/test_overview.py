@@ -106,7 +106,7 @@ def test_the_list_of_sessions_names_title_phase_and_context(
     head, notes, quiet = cli.ok("sessions", "list").out.splitlines()
     assert head.split() == [
         *("ID", "TITLE", "PHASE", "CONTEXT", "TURNS", "WAITING", "LAST", "ACTIVE"),
-        *("CHANNEL", "AUDIENCE", "PID"),
+        *("CHANNEL", "AUDIENCE", "VERSION", "PID"),
     ]
     assert "notes  Where the disk went  processing  12.4k/32.8k (38 %)  4" in notes
     assert quiet.split()[:4] == ["quiet", "-", "passive", "-"]

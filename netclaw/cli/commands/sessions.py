@@ -21,6 +21,7 @@ from netclaw.cli.rows import (
     session_row,
     when,
 )
+from netclaw.cli.signal_rows import all_watches, watches_of
 from netclaw.cli.words import ago, context_use, count, moment, shorten
 from netclaw.core.ids import parse_session_id
 
@@ -41,12 +42,14 @@ _LABELS = {
     "openApprovals": "calls to decide",
     "jobs": "background jobs",
     "openChildRuns": "open sub-agents",
+    "watchers": "watched by",
+    "openNotices": "not told yet of",
 }
 PAGE = 1000
 TITLE_WIDTH = 32
 COLUMNS = (
     *("id", "title", "phase", "context", "turns", "waiting", "last active"),
-    *("channel", "audience", "pid"),
+    *("channel", "audience", "version", "pid"),
 )
 STEER_TIMEOUT_S = 90.0
 """Draining a session takes up to its budget, and 18 s more with a child run."""
@@ -126,11 +129,12 @@ def list_sessions(app: App, *, with_children: bool) -> None:
                 ago(row.last_activity_at_ms),
                 row.channel,
                 row.audience,
+                str(row.state_version or "-"),
                 str(row.pid or "-"),
             )
             for row in sorted(rows, key=lambda row: -row.last_activity_at_ms)
         ),
-        expendable=("pid", "audience", "channel", "turns", "title", "waiting"),
+        expendable=("pid", "version", "audience", "channel", "turns", "title", "waiting"),
     )
 
 
@@ -155,19 +159,22 @@ def _all_rows(app: App, *, with_children: bool) -> list[gateway_pb2.SessionRow]:
 @command("show", examples=("netclaw sessions show notes", "netclaw sessions show notes --json"))
 @session_id
 def show(app: App, *, session_id: str) -> None:
-    """Show one session: its process, where its files are, its tokens, its open work."""
+    """Show one session: its process, files, tokens, open work, its goal and who watches it."""
     parse_session_id(session_id)
     with DaemonClient(app.home) as client:
         from netclaw.wire.v1.gateway_pb2 import GetSessionRequest
 
         detail = client.call(client.gateway.GetSession, GetSessionRequest(session_id=session_id))
-    row = detail_row(detail)
+        pairs = all_watches(client, session_id)
+    row = detail_row(detail) | watches_of(session_id, pairs)
     if app.is_json:
         app.emit(row)
         return
     for key in ("contextTokens", "contextWindow", "lastInputTokens"):
         row.pop(key, None)
     row["lastActivityAt"] = moment(detail.row.last_activity_at_ms)
+    if detail.row.goal:
+        row["goal"] = f"{detail.row.goal} ({row.pop('goalStatus', '')})"
     if detail.last_input_tokens:
         row["context"] = context_use(detail.last_input_tokens, detail.context_window)
     _print_fields(app, row, 0)

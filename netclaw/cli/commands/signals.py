@@ -11,7 +11,7 @@ from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import any_session_ids
 from netclaw.cli.params import SEQ
-from netclaw.cli.signal_rows import actor, changes_row, watch_row
+from netclaw.cli.signal_rows import actor, all_watches, changes_row, is_open, watch_row
 from netclaw.cli.words import counted, moment
 from netclaw.core.ids import parse_session_id
 
@@ -152,33 +152,15 @@ def watches(app: App, *, session_id: str) -> None:
     app.table(
         ("watcher", "target", "knows", "newest", "notice"),
         (
-            (row.watcher, row.target, str(row.last_seen), str(row.material), notice_of(row))
+            (row.watcher, row.target, str(row.last_seen), str(row.material), _notice(row))
             for row in rows
         ),
         expendable=("newest", "knows"),
     )
-    waiting = sum(row.notified > row.last_seen for row in rows)
+    waiting = sum(map(is_open, rows))
     if waiting:
         app.note(f"{counted(waiting, 'notice')} to be told in the watcher's next turn")
 
 
-def notice_of(row: WatchRow) -> str:
-    """Whether the watcher still has something to be told."""
-    return f"waits (since {row.last_seen})" if row.notified > row.last_seen else "-"
-
-
-def all_watches(client: DaemonClient, session_id: str = "") -> list[WatchRow]:
-    """Every watch, or those in which a session watches or is watched, a page at a time."""
-    from netclaw.wire.v1.admin_pb2 import ListWatchesRequest
-
-    rows: list[WatchRow] = []
-    while True:
-        request = ListWatchesRequest(
-            session_id=session_id,
-            after_watcher=rows[-1].watcher if rows else "",
-            after_target=rows[-1].target if rows else "",
-        )
-        page = client.call(client.admin.ListWatches, request)
-        rows.extend(page.watches)
-        if not page.more:
-            return rows
+def _notice(row: WatchRow) -> str:
+    return f"waits (since {row.last_seen})" if is_open(row) else "-"

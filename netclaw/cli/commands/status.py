@@ -72,6 +72,8 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
         reasons.append(f"An edit of the configuration is not in force: {found.config_problem}")
     if found.grants_problem:
         reasons.append(f"No stored grant counts; the grants file: {found.grants_problem}.")
+    if found.signals_problem:
+        reasons.append(f"Changes of sessions are not recorded: {found.signals_problem}.")
     if found.state != "running":
         reasons.append(f"The daemon is {found.state}.")
     if found.storage_state not in _GOOD_STORAGE:
@@ -111,6 +113,7 @@ def _row(home: Home, found: admin_pb2.StatusResponse, overall: str, reasons: lis
             },
             "approvals": {"open": found.open_approvals},
             "jobs": {"running": found.running_jobs, "pending": found.waiting_jobs},
+            "signals": {"watches": found.watches, "openNotices": found.open_notices},
             "inputs": {"admitted": found.admitted_inputs, "pending": found.pending_inputs},
             "turns": {"completed": found.turns_completed, "failed": found.turns_failed},
             "storage": {
@@ -165,6 +168,9 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
     if found.running_jobs:
         waiting_jobs = f", {found.waiting_jobs} waiting" if found.waiting_jobs else ""
         facts.append(("jobs", f"{counted(found.running_jobs, 'job')}{waiting_jobs}"))
+    if found.open_notices:
+        waiting_notices = counted(found.open_notices, "notice")
+        facts.append(("changes", f"{waiting_notices} to be told: netclaw signals watches"))
     if found.outbox_waiting:
         facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
     facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
