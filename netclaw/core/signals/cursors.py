@@ -145,12 +145,3 @@ def notice_of(cursor: Cursor) -> Notice | None:
     if not cursor.is_open:
         return None
     return Notice(target=cursor.target, since=cursor.seen, mark=cursor.notified)
-
-
-def change_of(before: Cursor | None, after: Cursor, *, reopened: int = 0) -> NoticeChange | None:
-    """What a watcher must be told after its row was written; None if its notice is the same."""
-    was = notice_of(before) if before is not None else None
-    now = notice_of(after)
-    if now == was:
-        return None
-    return NoticeChange(watcher=after.watcher, target=after.target, notice=now, reopened=reopened)
