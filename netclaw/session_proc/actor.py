@@ -15,7 +15,7 @@ from typing import Protocol
 from netclaw.core.errors import ErrorCategory, ErrorCode
 from netclaw.core.exit_codes import ExitCode
 from netclaw.core.ids import DispatchToken
-from netclaw.core.session.commands import Advance, SessionCommand
+from netclaw.core.session.commands import Advance, NoticesChanged, SessionCommand
 from netclaw.core.session.effects import CallModel, Decision, Effect, Emit
 from netclaw.core.session.events import (
     MAY_INTERLEAVE,
@@ -122,6 +122,11 @@ class Actor:
     ) -> None:
         """Put a command into the mailbox and go on if nothing is in flight."""
         self._mailbox.put(Letter(command, remainder))
+        self._pump()
+
+    def notice(self, change: NoticesChanged) -> None:
+        """Take in what is open about one watched session, before whatever waits."""
+        self._mailbox.put_notice(change)
         self._pump()
 
     def committed(self, message: Committed) -> None:

@@ -65,6 +65,7 @@ from netclaw.session_proc.turn_driver import NO_MODEL, TurnDriver
 from netclaw.tools.git_inspection import GitInspection
 from netclaw.wire.children import COMMAND_CANCEL, COMMAND_CLOSE_GATE
 from netclaw.wire.journal_codec import decode_settings
+from netclaw.wire.notices import change_from_proto, notice_from_proto
 from netclaw.wire.v1.session_host_pb2 import HostCommand, ToSession, Welcome
 
 _log = logging.getLogger(__name__)
@@ -93,13 +94,23 @@ class Session:
     ) -> None:
         self._actor = actor
         self._driver = driver
-        self._trees = trees
-        self._asks = asks
         self._timers = timers
         self._clients = clients
         self._servers = servers
         self._children = children
         self._reporter = reporter
+        self._handlers: dict[str, Callable[[ToSession], None]] = {
+            "committed": lambda frame: actor.committed(frame.committed),
+            "refused": lambda frame: actor.refused(frame.refused),
+            "append_failed": lambda frame: actor.failed(frame.append_failed),
+            "tool_tree_ack": lambda frame: trees.acknowledge(frame.tool_tree_ack.call_id),
+            "answer": lambda frame: asks.answered(frame.answer),
+            "interest": lambda frame: self._change_interest(OutputFilter(frame.interest.filter)),
+            "command": lambda frame: self._command(frame.command),
+            "child_report": lambda frame: children.reported(frame.child_report),
+            "credentials": lambda frame: clients.renew(frame.credentials.credentials),
+            "notice": lambda frame: actor.notice(change_from_proto(frame.notice)),
+        }
 
     def begin(self) -> None:
         """Heal what the last process left, become Ready, take up what is due."""
@@ -110,28 +121,13 @@ class Session:
 
     def deliver(self, frame: ToSession) -> None:
         """Hand one frame to the part it is for."""
-        match frame.WhichOneof("body"):
-            case "committed":
-                self._actor.committed(frame.committed)
-            case "refused":
-                self._actor.refused(frame.refused)
-            case "append_failed":
-                self._actor.failed(frame.append_failed)
-            case "tool_tree_ack":
-                self._trees.acknowledge(frame.tool_tree_ack.call_id)
-            case "answer":
-                self._asks.answered(frame.answer)
-            case "interest":
-                self._change_interest(OutputFilter(frame.interest.filter))
-            case "command":
-                self._command(frame.command)
-            case "child_report":
-                self._children.reported(frame.child_report)
-            case "credentials":
-                self._clients.renew(frame.credentials.credentials)
-            case other:
-                # Additive protocol: a newer supervisor may say what we need not understand.
-                _log.warning("a frame of kind %s was ignored", other)
+        body = frame.WhichOneof("body")
+        handler = self._handlers.get(body or "")
+        if handler is None:
+            # Additive protocol: a newer supervisor may say what we need not understand.
+            _log.warning("a frame of kind %s was ignored", body)
+        else:
+            handler(frame)
 
     async def close(self) -> None:
         """Let go of timers, connections and tool servers."""
@@ -219,6 +215,7 @@ async def build_session(
             interest=OutputFilter(welcome.interest),
             snapshot_seq=welcome.snapshot_seq,
             snapshot_bytes=len(welcome.snapshot),
+            notices=tuple(map(notice_from_proto, welcome.notices)),
         ),
         outbound=outbound,
         snapshots=Snapshots(),
@@ -280,6 +277,7 @@ async def build_session(
         now_ms=wall_clock_ms,
         children=children,
         freezing=freezing,
+        asks=asks,
     )
     judge = CallJudge(tools, contexts)
     launcher = ToolLauncher(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from netclaw.core.ids import SessionId
+from netclaw.core.session.commands import NoticesChanged
 from netclaw.core.signals.cursors import Notice, NoticeChange
 from netclaw.wire.v1 import session_host_pb2 as pb
 
@@ -24,6 +25,12 @@ def change_to_proto(change: NoticeChange) -> pb.NoticeChange:
     if change.notice is None:
         return pb.NoticeChange(notice=pb.Notice(target=change.target))
     return pb.NoticeChange(notice=notice_to_proto(change.notice), open=True)
+
+
+def change_from_proto(message: pb.NoticeChange) -> NoticesChanged:
+    """The same as the watcher's rules take it."""
+    notice = notice_from_proto(message.notice)
+    return NoticesChanged(target=notice.target, notice=notice if message.open else None)
 
 
 def put_into(welcome: pb.Welcome, changes: Iterable[NoticeChange]) -> None:
