@@ -320,6 +320,39 @@ async def test_a_reply_cut_at_the_output_limit_is_kept_beside_the_failed_result(
     assert str(cut) in (desk.folder / "result.md").read_text()
 
 
+@pytest.mark.requirement("run.late-words")
+async def test_who_writes_while_the_end_is_being_heard_is_told_before_the_process_leaves(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
+    desk = RunDesk(host, "[[reply:done]]", acks=lambda report: report.kind is not ENDED)
+    process = start()
+    await desk.until(ENDED)
+    write(desk, "one more thing")
+    desk.acknowledge()
+    assert await ended(process) is ExitCode.PASSIVATED
+    told = [event.note for event in host.journal.events() if isinstance(event, TurnFailed)]
+    assert told == [sentences.RUN_OVER]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.requirement("run.late-words")
+async def test_who_wrote_between_two_processes_of_a_run_that_is_over_is_told_by_the_next(
+    host: ScriptedHost, start: Start, model: FakeModel
+) -> None:
+    desk = RunDesk(host, "[[reply:done]]", acks=lambda report: report.kind is not ENDED)
+    process = start()
+    await desk.until(ENDED)
+    host.cut()
+    await ended(process)
+    host.journal.admit("anybody there?")
+    desk.acks = lambda _report: True
+    assert await ended(start()) is ExitCode.PASSIVATED
+    told = [event.note for event in host.journal.events() if isinstance(event, TurnFailed)]
+    assert told == [sentences.RUN_OVER]
+    assert desk.kinds().count(ENDED) == 2
+    assert len(model.requests) == 1
+
+
 @pytest.mark.requirement("run.reports")
 async def test_a_run_delivers_to_no_channel(host: ScriptedHost, start: Start) -> None:
     RunDesk(host, "[[reply:done]]")

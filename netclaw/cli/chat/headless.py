@@ -236,7 +236,7 @@ class HeadlessChat:
         except DaemonDownError as error:
             raise self._admitted_only(error) from None
         except NotFoundError:
-            raise gone() from None
+            raise gone(self._session_id) from None
         finally:
             self._printer.end()
 

@@ -21,6 +21,7 @@ from netclaw.core.errors import (
     QuarantinedError,
     UnauthenticatedError,
 )
+from netclaw.core.ids import SessionId, is_child_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,12 +103,12 @@ class Lookout:
         try:
             entry, detail = self._ask()
         except NotFoundError:
-            raise gone() from None
+            raise gone(self._session_id) from None
         except _SILENT as error:
             self._say(f"[waiting] {error.sentence}")
             return
         if entry is None:
-            raise gone()
+            raise gone(self._session_id)
         if self._follower.awaited:
             self._on_runs(detail)
         elif entry.outcome not in OPEN:
@@ -245,6 +246,12 @@ def left_undecided() -> InterruptedByStopError:
     )
 
 
-def gone() -> InterruptedByStopError:
+def gone(session_id: str) -> InterruptedByStopError:
     """The end of a message whose session is no more."""
+    if is_child_key(SessionId(session_id)):
+        parent = session_id.rpartition("/sub/")[0]
+        return InterruptedByStopError(
+            "The run was over before it answered the message.",
+            fix=f"Write to the session that asked for it: `netclaw chat --resume {parent}`.",
+        )
     return InterruptedByStopError("The session was deleted before it answered the message.")
