@@ -19,9 +19,11 @@ from netclaw.core.context.git_facts import GitFacts
 from netclaw.core.context.layers import render_session
 from netclaw.core.context.turn_block import (
     AgentLine,
+    GoalLine,
     JobLine,
     LocalTime,
     TurnFacts,
+    render_goal,
     render_turn_block,
 )
 from netclaw.core.context.working_context import WorkingContext
@@ -113,9 +115,12 @@ class ModelRequests:
     async def _render(self, turn: OpenTurn, state: SessionState) -> _Layers:
         audience = turn.authority.requester.audience
         if state.run is not None:
-            # What it was started with, and nothing of its parent's but that (S0 Sub-agents).
+            # What it was started with, and nothing of its parent's but that (S0 Sub-agents);
+            # a goal is its own.
             prompt = f"{state.run.frozen.system_prompt}\n\n{render_session(self._storage)}"
-            return _Layers(turn_id=turn.turn_id, prompt=prompt, block="")
+            return _Layers(
+                turn_id=turn.turn_id, prompt=prompt, block=render_goal(audience, _goal(state))
+            )
         project, prompt = await self._static(turn)
         git = await self._look_at(project, turn.turn_id, audience)
         working = WorkingContext(
@@ -129,6 +134,7 @@ class ModelRequests:
             git=git,
             jobs=_jobs(state, self._job_state),
             agents=await self._agents(turn),
+            goal=_goal(state),
         )
         return _Layers(turn_id=turn.turn_id, prompt=prompt, block=render_turn_block(facts))
 
@@ -191,6 +197,11 @@ def local_time(at_ms: int) -> LocalTime:
     """A moment as this host's clocks tell it."""
     local = time.localtime(at_ms / 1000)
     return LocalTime(at_ms=at_ms, offset_s=local.tm_gmtoff, zone=local.tm_zone)
+
+
+def _goal(state: SessionState) -> GoalLine | None:
+    goal = state.goal
+    return GoalLine(status=goal.status.value, text=goal.text) if goal.text else None
 
 
 def _jobs(state: SessionState, state_of: Callable[[JobRun], JobState]) -> tuple[JobLine, ...]:

@@ -59,6 +59,14 @@ class AgentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GoalLine:
+    """What the session is for, and how far it is."""
+
+    status: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
     """Everything the block is made of."""
 
@@ -68,16 +76,25 @@ class TurnFacts:
     git: GitFacts | None = None
     jobs: tuple[JobLine, ...] = ()
     agents: tuple[AgentLine, ...] = ()
+    goal: GoalLine | None = None
 
 
 def render_turn_block(facts: TurnFacts) -> str:
     """The whole block; a section without content is left out, and Public sees the time alone."""
     sections = [_section(TIME_HEADING, (_time(facts.time),))]
     if facts.audience is not Audience.PUBLIC:
+        sections.append(render_goal(facts.audience, facts.goal))
         sections.append(_section("[working-context]", _working(facts)))
         sections.append(_section("[active-background-jobs]", _jobs(facts.jobs)))
         sections.append(_section(AGENTS_HEADING, _agents(facts.agents)))
     return "\n\n".join(section for section in sections if section)
+
+
+def render_goal(audience: Audience, goal: GoalLine | None) -> str:
+    """The section of the goal alone, which is all that a child run sees; nothing without one."""
+    if goal is None or audience is Audience.PUBLIC:
+        return ""
+    return _section("[goal]", (f"{goal.status}: {' '.join(goal.text.split())}",))
 
 
 def _section(heading: str, lines: Iterable[str]) -> str:

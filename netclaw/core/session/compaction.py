@@ -27,6 +27,7 @@ from netclaw.core.messages import (
 )
 from netclaw.core.session import sentences
 from netclaw.core.session.compaction_state import CompactionPlan, Trigger
+from netclaw.core.session.request import start_of_turn
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import SessionSettings
 
@@ -155,8 +156,14 @@ class _Planner:
         return gauge, tokens
 
     def _open_batch_start(self) -> int:
-        """Where the messages begin that the model has not seen: the open batch and later."""
+        """Where the messages begin that the model has not seen: the open batch and later.
+
+        Before the first round these are the turn's own, what it tells of watched sessions and of
+        results among them.
+        """
         turn = self._state.turn
+        if turn is not None and not turn.rounds:
+            return start_of_turn(self._history, turn)
         asked = frozenset(item.call.call_id for item in turn.batch) if turn else frozenset()
         for index in range(len(self._history) - 1, -1, -1):
             item = self._history[index]

@@ -48,7 +48,7 @@ def build_conversation(
     process says at the end.
     """
     history = paired(state.history)
-    start = _start_of_turn(history, state.turn) if state.turn is not None else len(history)
+    start = start_of_turn(history, state.turn) if state.turn is not None else len(history)
     lines = (runtime.continuity, runtime.nudge)
     at = state.last_activity_at
     ends = (_start_of_last_turn(history, start), start)
@@ -63,7 +63,7 @@ def build_conversation(
     )
 
 
-def _start_of_turn(history: tuple[Message, ...], turn: OpenTurn) -> int:
+def start_of_turn(history: tuple[Message, ...], turn: OpenTurn) -> int:
     """Where the messages of the open turn begin: they are the last ones, without a gap."""
     start = len(history)
     while start and _is_of_turn(history[start - 1], turn):
