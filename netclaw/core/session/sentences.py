@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.tool_call import OutcomeCategory
@@ -259,3 +259,14 @@ def adopted(catalog: str, *, omitted: int) -> str:
     """What the model is told before the messages of an adopted transcript."""
     older = f" {omitted:,} older messages of it were left out." if omitted else ""
     return f"[netclaw] This conversation began elsewhere ({catalog}) and goes on here.{older}"
+
+
+def changes_told(targets: Sequence[str], *, is_wake: bool) -> str:
+    """Why a turn began that nobody wrote for, or what the model is told beside its input."""
+    named = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if targets[3:] else "")
+    which = (
+        f"another session changed: {named}"
+        if len(targets) == 1
+        else (f"{len(targets)} other sessions changed: {named}")
+    )
+    return f"Woken because {which}." if is_wake else f"The model is told that {which}."

@@ -75,6 +75,8 @@ def start_next(draft: Draft, *, first: BufferedInput | None = None) -> None:
                 notices=marks,
             )
         )
+    if marks:
+        draft.say(watches.said_of(marks, item))
     draft.move(Phase.PROCESSING)
     draft.call_model_early(turn_id)
 

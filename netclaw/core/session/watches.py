@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from netclaw.core.authority import SourceKind
+from netclaw.core.session import sentences
 from netclaw.core.session.commands import NoticesChanged
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import NoticeMark
+from netclaw.core.session.open_work import Delivery
+from netclaw.core.session.outputs import NoticeOutput
 from netclaw.core.session.state import BufferedInput
 from netclaw.core.signals import notices
 
@@ -30,6 +33,17 @@ def take_notices(draft: Draft) -> tuple[NoticeMark, ...]:
     rest = tuple(item for item in draft.runtime.notices if item not in told)
     draft.runtime = replace(draft.runtime, notices=rest)
     return tuple(NoticeMark(target=item.target, mark=item.mark, since=item.since) for item in told)
+
+
+def said_of(marks: tuple[NoticeMark, ...], item: BufferedInput | Delivery) -> NoticeOutput:
+    """What people who look on are told of a turn that tells of changes: nobody wrote a wake."""
+    is_wake = (
+        isinstance(item, BufferedInput)
+        and item.admitted.authority.provenance.source_kind is SourceKind.SIGNAL
+    )
+    targets = [mark.target for mark in marks]
+    sentence = sentences.changes_told(targets, is_wake=is_wake)
+    return NoticeOutput(sentence=sentence, kind="wake" if is_wake else "changes")
 
 
 def is_needless(draft: Draft, item: BufferedInput) -> bool:
