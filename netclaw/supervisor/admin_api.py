@@ -26,6 +26,7 @@ from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
+from netclaw.supervisor.awareness import Awareness
 from netclaw.supervisor.callers import Caller, stored_position
 from netclaw.supervisor.child_purge import ChildPurge
 from netclaw.supervisor.children import Children
@@ -40,7 +41,6 @@ from netclaw.supervisor.rows import session_row
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.runs_api import AdminRuns
 from netclaw.supervisor.services import Services
-from netclaw.supervisor.signal_tails import SignalTails
 from netclaw.supervisor.signals_api import AdminSignals
 from netclaw.supervisor.slot import Hold, Slot, SlotState
 from netclaw.wire.batches import split_row
@@ -103,7 +103,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
         *,
         children: Children,
         purge: ChildPurge,
-        tails: SignalTails,
+        awareness: Awareness,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._services = services
@@ -113,7 +113,8 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
         self._daemon = daemon
         self._children = children
         self._purge = purge
-        self._tails = tails
+        self._wakes = awareness.wakes
+        self._tails = awareness.tails
         self._monotonic = monotonic
         self._began = monotonic()
 
@@ -144,6 +145,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
                 await slot.until_state(SlotState.LIVE)
         except TimeoutError:
             _log.warning("session %s is slow to start again", slot.session_id)
+        self._wakes.look_again(slot.session_id)
         return await self._row(slot)
 
     async def reset_session(self, request: pb.SessionRef, _caller: Caller) -> SessionRow:
@@ -250,6 +252,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
             waiting_jobs=services.job_slots.waiting,
             watches=counts.watches,
             open_notices=counts.open_notices,
+            signals_problem=services.store.signals_problem,
             turns_completed=counts.turns_completed,
             turns_failed=counts.turns_failed,
             storage_state=services.health.state,

@@ -27,6 +27,7 @@ from netclaw.ports.spawner import Spawner
 from netclaw.supervisor.admin_api import Admin, ReloadOutcome
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.attach import Attachments
+from netclaw.supervisor.awareness import Awareness
 from netclaw.supervisor.callers import OPERATOR, TokenBook
 from netclaw.supervisor.child_purge import ChildPurge
 from netclaw.supervisor.children import Children
@@ -46,7 +47,6 @@ from netclaw.supervisor.server import Servers
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.session_host import SessionHost
 from netclaw.supervisor.settings import LiveSettings, Settings
-from netclaw.supervisor.signal_tails import SignalTails
 from netclaw.supervisor.slot import Hold, SlotState
 from netclaw.supervisor.start_gate import StartGate
 from netclaw.supervisor.starts import Starter
@@ -149,7 +149,7 @@ class Supervisor:
         self._uploads = Uploads()
         self._attachments = Attachments(self.services, self.router)
         admissions = Admissions(self.services, self.router, self._uploads)
-        self._tails = SignalTails()
+        self._awareness = Awareness(self.services, self.router)
         self._purge = ChildPurge(
             self.services, self.router, self._children, forget=admissions.forget
         )
@@ -165,7 +165,7 @@ class Supervisor:
             self,
             children=self._children,
             purge=self._purge,
-            tails=self._tails,
+            awareness=self._awareness,
         )
         self.tokens = TokenBook()
         self._servers = Servers(home.socket, parts.guard.host_socket)
@@ -211,17 +211,20 @@ class Supervisor:
     async def start(self) -> None:
         """Serve, warm up, take up what waits, say that we are ready."""
         self.services.store.set_listener(self.router.on_commits)
+        self.services.store.set_signal_listener(self._awareness.on_signals)
         self._tasks.start(
             self.services.store.watch(), name="journal store", on_fault=OnFault.STOP_DAEMON
         )
         self.services.health.when_recovered(self._look_after_all)
         await self._servers.serve_host(self._host)
         await self._hold_deadly_starts()
+        await self._awareness.sweep()
         await self._warm_up()
         token = self.tokens.issue(OPERATOR)
         self._parts.guard.write_token(token)
         await self._servers.serve_public(self.gateway, self.admin, self.tokens)
         self.router.look_after(await self.services.store.runnable_sessions())
+        self._awareness.wakes.begin()
         self._tasks.start(self._liveness.run(), name="liveness", on_fault=OnFault.STOP_DAEMON)
         self._tasks.start(self._manager.keep_watchdog_quiet(), name="watchdog")
         self._tasks.start(self._watch_configuration(), name="configuration watch")
@@ -231,6 +234,7 @@ class Supervisor:
         self._tasks.start(self.services.consents.stored.read(), name="first look at the grants")
         self._tasks.start(JobCleanup(self.services).run(), name="clean-up of jobs")
         self._tasks.start(self._purge.run(), name="purge of child runs")
+        self._tasks.start(self._awareness.keep_pruned(), name="pruning of signals")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -290,6 +294,7 @@ class Supervisor:
 
     async def _end(self, *, is_restart: bool) -> None:
         self._is_watching_over.set()
+        self._awareness.stop()
         extra_s = self._extra_s(Wish.RESTART if is_restart else Wish.STOP)
         self._drain = Drain(
             self.services,

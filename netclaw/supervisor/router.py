@@ -102,7 +102,7 @@ class Router:
                 self._on_commit(commit)
             except Exception:  # noqa: BLE001 - one session's fault must not reach another
                 _log.exception("a commit of session %s was not handled", commit.session_id)
-                self._cut_off(commit.session_id)
+                self.cut_off(commit.session_id)
 
     def _on_commit(self, commit: Commit) -> None:
         slot = self._slots.get(commit.session_id)
@@ -114,8 +114,8 @@ class Router:
             if urgency is not None:
                 self.wake(commit.session_id, urgency=urgency)
 
-    def _cut_off(self, session_id: SessionId) -> None:
-        """A process that missed a commit must not go on; the next one starts from the journal."""
+    def cut_off(self, session_id: SessionId) -> None:
+        """A process that missed something must not go on; the next one starts from the journal."""
         slot = self._slots.get(session_id)
         if slot is not None and slot.live is not None:
             slot.live.close_stream()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from netclaw.core.settings import (
@@ -37,4 +37,20 @@ class LiveSettings:
     """Holds the configuration in force; a reload replaces it and new starts see it."""
 
     def __init__(self, initial: Settings) -> None:
-        self.current = initial
+        self._current = initial
+        self._on_change: list[Callable[[], None]] = []
+
+    @property
+    def current(self) -> Settings:
+        """What is in force."""
+        return self._current
+
+    @current.setter
+    def current(self, settings: Settings) -> None:
+        self._current = settings
+        for action in self._on_change:
+            action()
+
+    def when_changed(self, action: Callable[[], None]) -> None:
+        """Call `action` each time something else is in force."""
+        self._on_change.append(action)
