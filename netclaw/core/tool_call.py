@@ -107,6 +107,8 @@ class ToolResult:
     spill: Spill | None = None
     loaded_tool: str = ""
     """A deferred tool that the call loaded: later model requests show it (see `exposure`)."""
+    answered_input: str = ""
+    """The message to another session whose reply this result holds, by its id there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

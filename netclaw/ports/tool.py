@@ -15,6 +15,7 @@ from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
 from netclaw.ports.agents import NO_AGENTS, Agents
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.jobs import NO_JOBS, Jobs
+from netclaw.ports.sessions import NO_SESSIONS, Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class ToolContext:
     """The session's background jobs, as this call may use them."""
     agents: Agents = NO_AGENTS
     """The session's child runs, as this call may use them."""
+    sessions: Sessions = NO_SESSIONS
+    """All sessions, as this call may see them."""
     loaded: tuple[str, ...] = ()
     """Deferred tools that the model call was shown which made this call (see `exposure`)."""
     round_index: int = 0

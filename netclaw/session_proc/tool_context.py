@@ -14,10 +14,12 @@ from netclaw.core.settings import SessionSettings, SessionStorage
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
 from netclaw.session_proc.agent_tools import CallAgents
+from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.background_jobs import BackgroundJobs
 from netclaw.session_proc.children import Children
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.job_tools import CallJobs
+from netclaw.session_proc.other_sessions import CallSessions
 from netclaw.session_proc.run_freezing import RunFreezing
 
 
@@ -42,6 +44,7 @@ class ToolContexts:
         now_ms: Callable[[], int],
         children: Children,
         freezing: RunFreezing,
+        asks: Asks,
     ) -> None:
         self._session_id = session_id
         self._storage = storage
@@ -54,6 +57,7 @@ class ToolContexts:
         self._now_ms = now_ms
         self._children = children
         self._freezing = freezing
+        self._asks = asks
 
     def make(self, effect: RunTool, on_item: Callable[[], None]) -> ToolContext:
         """The context of one launched call."""
@@ -78,7 +82,14 @@ class ToolContexts:
             storage=self._storage,
             look=lambda: self._look()[0],
         )
-        return replace(self.of(turn, state, on_item), jobs=jobs, agents=agents)
+        sessions = CallSessions(
+            self._asks,
+            call_id=effect.call.call_id,
+            turn_id=turn.turn_id,
+            authority=turn.authority,
+        )
+        context = self.of(turn, state, on_item)
+        return replace(context, jobs=jobs, agents=agents, sessions=sessions)
 
     def of(
         self, turn: OpenTurn, state: SessionState, on_item: Callable[[], None] = _ignore

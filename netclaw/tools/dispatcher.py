@@ -153,6 +153,7 @@ class Dispatcher:
             ),
             spill=bounded.spill,
             loaded_tool=outcome.loaded_tool if is_success else "",
+            answered_input=outcome.answered_input,
         )
 
     def _failure(self, fault: ToolFault, context: ToolContext) -> Outcome:

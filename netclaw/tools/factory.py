@@ -18,9 +18,13 @@ from netclaw.tools.file_list import FileList
 from netclaw.tools.file_read import FileRead
 from netclaw.tools.file_search import FileSearch
 from netclaw.tools.file_write import FileWrite
+from netclaw.tools.goals import CreateGoal, GetGoal, UpdateGoal
 from netclaw.tools.registry import Registry
 from netclaw.tools.server_tools import ServerTools
 from netclaw.tools.session_status import SessionStatus
+from netclaw.tools.sessions_history import SessionsHistory
+from netclaw.tools.sessions_list import SessionsList
+from netclaw.tools.sessions_send import SessionsSend
 from netclaw.tools.set_working_directory import SetWorkingDirectory
 from netclaw.tools.shell_execute import ShellExecute
 from netclaw.tools.spawn_agent import SpawnAgent
@@ -73,7 +77,19 @@ def core_tools(shell: ShellRunner, delegation: Delegation = Delegation.NONE) -> 
 
 def deferred_tools(delegation: Delegation) -> list[Tool]:
     """Tools of ours that a model loads before it calls them."""
-    return [SpawnAgent(), CheckAgentRun()] if delegation is Delegation.OFFERED else []
+    agents: list[Tool] = [SpawnAgent(), CheckAgentRun()] if delegation is Delegation.OFFERED else []
+    return [*agents, *_session_tools()]
+
+
+def _session_tools() -> list[Tool]:
+    return [
+        SessionsList(),
+        SessionsHistory(),
+        SessionsSend(),
+        GetGoal(),
+        CreateGoal(),
+        UpdateGoal(),
+    ]
 
 
 def _common_tools(shell: ShellRunner) -> list[Tool]:

@@ -16,7 +16,7 @@ from netclaw.tools.faults import ToolFault
 MAX_ARGUMENT_CHARS = 2_000_000
 """A call with more text than this is refused before it is parsed."""
 
-Value = str | int | float | bool
+Value = str | int | float | bool | tuple[str, ...]
 
 
 class Kind(StrEnum):
@@ -26,6 +26,8 @@ class Kind(StrEnum):
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
+    WORDS = "array"
+    """A list of words, each one of the choices."""
 
 
 _PYTHON_TYPES: dict[Kind, tuple[type, ...]] = {
@@ -33,8 +35,14 @@ _PYTHON_TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.INTEGER: (int,),
     Kind.NUMBER: (int, float),
     Kind.BOOLEAN: (bool,),
+    Kind.WORDS: (list,),
 }
-_ARTICLES = {Kind.STRING: "a string", Kind.INTEGER: "a whole number", Kind.NUMBER: "a number"}
+_ARTICLES = {
+    Kind.STRING: "a string",
+    Kind.INTEGER: "a whole number",
+    Kind.NUMBER: "a number",
+    Kind.WORDS: "a list",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +67,9 @@ class Field:
             made["maximum"] = self.maximum
         if self.max_chars is not None:
             made["maxLength"] = self.max_chars
-        if self.choices:
+        if self.kind is Kind.WORDS:
+            made["items"] = {"type": "string", "enum": list(self.choices)}
+        elif self.choices:
             made["enum"] = list(self.choices)
         return made
 
@@ -71,9 +81,16 @@ class Field:
             self.kind is Kind.BOOLEAN
         ):
             return f"{name} must be {_ARTICLES.get(self.kind, 'true or false')}."
+        if isinstance(value, list):
+            return self._words_fault(name, value)
         if isinstance(value, str):
             return self._text_fault(name, value)
         return self._number_fault(name, value) if isinstance(value, int | float) else ""
+
+    def _words_fault(self, name: str, words: list[object]) -> str:
+        if all(isinstance(word, str) and word in self.choices for word in words):
+            return ""
+        return f"{name} may hold only: {', '.join(self.choices)}."
 
     def _number_fault(self, name: str, value: float) -> str:
         if self.minimum is not None and value < self.minimum:
@@ -117,6 +134,11 @@ class Arguments:
         value = self._values.get(name, default)
         return float(value) if isinstance(value, int | float) else default
 
+    def words(self, name: str) -> tuple[str, ...]:
+        """A list argument."""
+        value = self._values.get(name, ())
+        return value if isinstance(value, tuple) else ()
+
     def flag(self, name: str, default: bool = False) -> bool:
         """A true or false argument."""
         return self._values.get(name, default) is True
@@ -156,6 +178,8 @@ def parse(fields: Sequence[Field], text: str) -> Arguments:
         fault = field.fault(value)
         if fault:
             faults.append(fault)
+        elif isinstance(value, list):
+            values[field.name] = tuple(map(str, value))
         elif isinstance(value, str | int | float):
             values[field.name] = value
     if faults:

@@ -30,6 +30,8 @@ class Outcome:
     """The project directory that the call declared."""
     loaded_tool: str = ""
     """A deferred tool that later model requests show."""
+    answered_input: str = ""
+    """A message to another session whose reply `text` holds."""
     attachment: Attachment | None = None
     """The session's copy of a file that the call attached."""
     is_complete: bool = True

@@ -31,8 +31,7 @@ def names(welcome: Welcome) -> set[str]:
 async def test_a_run_has_the_tools_of_a_conversation_but_those_that_talk_to_others() -> None:
     of_conversation = names(Welcome())
     of_run = names(Welcome(child=ChildRole(run_id="r", start=1)))
-    # Without deferred tools there is nothing to search and to load.
-    assert of_conversation - of_run == ONLY_CONVERSATIONS | {"search_tools", "load_tool"}
+    assert of_conversation - of_run == ONLY_CONVERSATIONS
     assert of_run < of_conversation
 
 

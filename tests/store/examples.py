@@ -105,6 +105,7 @@ RESULT = ToolResult(
     ),
     spill=Spill(size_bytes=70_000, is_complete=False),
     loaded_tool="files__read",
+    answered_input="in-7",
 )
 MEDIA = MediaRef(upload_id="up1", media_type="image/png", size_bytes=9, name="a.png")
 ADMITTED = events.InputAdmitted(

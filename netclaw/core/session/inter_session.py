@@ -14,7 +14,6 @@ from netclaw.core.authority import (
     Audience,
     Authenticity,
     Authority,
-    Principal,
     Provenance,
     SourceKind,
     narrower,
@@ -117,16 +116,15 @@ def authority_of_message(
 ) -> Authority:
     """Under what a message runs in its target, whose own audience is `audience`.
 
-    The sending turn's requester goes with it, never wider than either session (decision 62). No
-    person wrote it there: so it counts as automation, which joins, interrupts and consents to
-    nothing, and is posted nowhere.
+    The sending turn's requester goes with it, never wider than either session (decision 62). By its
+    provenance it counts as no person's: it joins, interrupts and consents to nothing. Its answer is
+    posted nowhere.
     """
     requester = replace(
         asking.requester,
         session_id=target,
         audience=narrower(asking.requester.audience, audience),
         sender_id=sender,
-        principal=Principal.AUTOMATION,
     )
     return Authority(requester=requester, provenance=_FROM_SESSION)
 
