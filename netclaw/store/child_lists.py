@@ -13,7 +13,7 @@ from netclaw.core.session.child_events import ChildAccepted, ChildState
 from netclaw.core.session.events import InputAdmitted
 from netclaw.ports.child_records import ChildRecord, ChildStart
 from netclaw.ports.new_children import as_request, new_child
-from netclaw.store import inputs, sessions
+from netclaw.store import inputs, sessions, signal_projections
 from netclaw.store.connection import Database, Row
 from netclaw.store.journal import publish_events, read_row
 from netclaw.store.readers import ReaderPool
@@ -129,9 +129,9 @@ def _create(scope: WriteScope, accepted: ChildAccepted, request: ChildStart) -> 
     rows = publish_events(scope, row, tuple(encode_event(event) for event in events), at=request.at)
     for event, stored in zip(events, rows, strict=True):
         if isinstance(event, InputAdmitted):
-            inputs.enter(
-                scope, row, as_request(accepted.session_id, event, at=request.at), stored.seq
-            )
+            task = as_request(accepted.session_id, event, at=request.at)
+            inputs.enter(scope, row, task, stored.seq, person=None)
+    signal_projections.child_spawned(scope, accepted, request.parent, at=request.at)
 
 
 def _keys(db: Database, sql: str, values: Row) -> tuple[SessionId, ...]:

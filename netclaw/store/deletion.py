@@ -9,6 +9,7 @@ from typing import cast
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import SessionKind
+from netclaw.store import signal_deletion
 from netclaw.store.connection import Database
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import WriteScope
@@ -75,9 +76,10 @@ def bury(scope: WriteScope, session_id: SessionId) -> str:
     row = scope.session(session_id)
     if row.kind != SessionKind.CHILD:  # whose key is never used again
         scope.db.run(
-            "INSERT INTO tombstones (key, life, incarnation) VALUES (?, ?, ?)",
-            (row.key, row.life, row.incarnation),
+            "INSERT INTO tombstones (key, life, incarnation, state_version) VALUES (?, ?, ?, ?)",
+            (row.key, row.life, row.incarnation, signal_deletion.former_version(scope, row)),
         )
+    signal_deletion.bury(scope, row)
     grave = f"{GRAVE}{row.id}"
     scope.db.run(
         "UPDATE sessions SET key = ?, is_quarantined = 0, pending_inputs = 0, pending_answers = 0,"

@@ -9,6 +9,7 @@ from netclaw.core.errors import NetclawError, SessionUnreadableError
 from netclaw.core.ids import InputId, SessionId, TurnId
 from netclaw.core.session.admission import check_pending, check_resend, check_run
 from netclaw.core.session.events import InputAdmitted
+from netclaw.core.signals import actors
 from netclaw.ports.journal import Admission, AdmitRequest, LedgerDelivery, LedgerEntry
 from netclaw.store import outbox
 from netclaw.store.connection import Database, Row
@@ -48,7 +49,7 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
     )
     draft = encode_event(event)
     (stored,) = publish_events(scope, row, (draft,), at=request.at, cause=request.input_id)
-    enter(scope, row, request, stored.seq)
+    enter(scope, row, request, stored.seq, person=actors.person_of(request.authority))
     return Admission(input_id=request.input_id, seq=stored.seq, is_duplicate=False)
 
 
@@ -80,23 +81,27 @@ def _check_same(db: Database, session: int, seq: int, request: AdmitRequest) -> 
         check_resend(first, request.text, request.media)
 
 
-def enter(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int) -> None:
+def enter(
+    scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int, *, person: str | None
+) -> None:
     """Keep an input, whose InputAdmitted is written, among those that wait for an answer."""
+    channel = request.authority.provenance.source_kind.value
     source_id = request.source_message_id
     size = _size(request)
     scope.db.run(
         "INSERT INTO inputs (session, seq, input_id, source, source_message_id, text_bytes,"
-        " received_at, admitted_at, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " received_at, admitted_at, outcome, person) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             row.id,
             seq,
             request.input_id,
-            request.authority.provenance.source_kind.value,
+            channel,
             source_id,
             size,
             request.at,
             scope.now,
             WAITING,
+            person,
         ),
     )
     if source_id is not None:
@@ -106,7 +111,7 @@ def enter(scope: WriteScope, row: SessionRow, request: AdmitRequest, seq: int) -
             (row.id, source_id, request.input_id, seq),
         )
     row.admitted_inputs += 1
-    row.pending = {**row.pending, request.input_id: PendingInput(seq, size)}
+    row.pending = {**row.pending, request.input_id: PendingInput(seq, size, None, person, channel)}
     row.pending_inputs += 1
     row.pending_bytes += size
 

@@ -35,6 +35,7 @@ from netclaw.store.connection import Database, Row
 from netclaw.store.projections import PROJECTIONS
 from netclaw.store.rows import APPEND_SLOTS, SessionRow
 from netclaw.store.scope import WriteScope
+from netclaw.store.signal_projections import SIGNALS
 from netclaw.wire.journal_codec import EVENT_VERSIONS, decode_event
 
 logger = logging.getLogger(__name__)
@@ -147,14 +148,19 @@ def write_events(
 
 
 def _project(scope: WriteScope, row: SessionRow, new: JournalRow) -> None:
-    projection = PROJECTIONS.get(new.type)
-    if projection is None or not projection.is_needed(row):
+    projection, signals = PROJECTIONS.get(new.type), SIGNALS.get(new.type)
+    is_projected = projection is not None and projection.is_needed(row)
+    is_signalled = signals is not None and signals.is_needed(row)
+    if not is_projected and not is_signalled:
         return
     try:
         event = decode_event(new.type, new.version, new.payload)
     except SessionUnreadableError as error:
         raise InvalidArgumentError(f"The {new.type} event of the append is malformed.") from error
-    projection.apply(scope, row, new.seq, event)
+    if signals is not None and is_signalled:
+        signals.apply(scope, row, new, event)
+    if projection is not None and is_projected:
+        projection.apply(scope, row, new.seq, event)
 
 
 def _check_events(request: AppendRequest) -> None:

@@ -38,6 +38,7 @@ from netclaw.core.session.events import (
     TurnRecorded,
     TurnStarted,
 )
+from netclaw.core.session.goal_events import GoalSet, GoalStatus
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
 from netclaw.store import job_table, open_consents, run_table
 from netclaw.store.connection import Value
@@ -143,6 +144,12 @@ def _compacted(scope: WriteScope, row: SessionRow, seq: int, event: Compacted) -
     row.context_tokens = event.tokens_after
 
 
+def _goal_set(scope: WriteScope, row: SessionRow, seq: int, event: GoalSet) -> None:
+    del scope, seq
+    row.goal = event.text
+    row.goal_status = event.status.value
+
+
 def _title_set(scope: WriteScope, row: SessionRow, seq: int, event: TitleSet) -> None:
     del scope, seq
     row.title = event.title
@@ -216,7 +223,8 @@ def _forget_answers(scope: WriteScope, row: SessionRow, calls: Iterable[str]) ->
 def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionReset) -> None:
     """End a life: nothing of it is open any more (decision 90); files and binding stay."""
     row.life = event.life
-    row.title = ""
+    row.title = row.goal = ""
+    row.goal_status = GoalStatus.ACTIVE.value
     row.turns = 0
     row.context_tokens = 0
     row.open_turn = None
@@ -242,6 +250,7 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (TurnFailed, Projection(apply=_turn_failed)),
         (Compacted, Projection(apply=_compacted)),
         (TitleSet, Projection(apply=_title_set)),
+        (GoalSet, Projection(apply=_goal_set)),
         (AnswerAdmitted, Projection(apply=_answer_admitted)),
         (ToolBatchStarted, Projection(apply=_batch_started, is_needed=_has_answers)),
         (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_is_asking)),

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import cast
 
+import apsw
+
 from netclaw.core.authority import Audience, SourceKind
 from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import SessionKind
+from netclaw.core.session.goal_events import GoalStatus
 from netclaw.ports.journal import SessionRecord
 from netclaw.store.connection import Database, Row, Value
 
@@ -24,6 +27,10 @@ class PendingInput:
     seq: int
     text_bytes: int
     turn: str | None = None
+    person: str | None = None
+    """Sender id of the person who wrote it, empty if not known; None of any other input."""
+    channel: str = ""
+    """The kind of thing it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,9 @@ class SessionRow:
     """Child runs whose result no turn has told of."""
     untold_jobs: int
     """Ended background jobs of which no turn has told."""
+    goal: str
+    goal_status: str
+    """Means nothing while `goal` is empty."""
     pending: Mapping[str, PendingInput] = field(default_factory=dict)
     """Unconsumed inputs by id, in admission order."""
     answers: tuple[str, ...] = ()
@@ -98,6 +108,8 @@ class SessionRow:
     """Background jobs that are live or not told of, by id."""
     runs: Mapping[str, str | None] = field(default_factory=dict)
     """Child runs that are not told of, with the turn that is about to."""
+    told_notices: int = 0
+    """Notices that the open turn tells of, while it can still come to nothing."""
 
     def copy(self) -> SessionRow:
         """A row to work on."""
@@ -124,7 +136,7 @@ class SessionRow:
 
 
 _ALL_FIELDS = tuple(item.name for item in fields(SessionRow))
-COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("untold_jobs") + 1]
+COLUMNS = _ALL_FIELDS[: _ALL_FIELDS.index("goal_status") + 1]
 CHANGING_COLUMNS = COLUMNS[COLUMNS.index("title") :]
 
 # A row is copied for every write, so this is done in one call each.
@@ -161,6 +173,8 @@ def record_from(values: Row) -> SessionRecord:
         context_tokens=row.context_tokens,
         open_turn=None if row.open_turn is None else TurnId(row.open_turn),
         parent=None if row.parent is None else SessionId(row.parent),
+        goal=row.goal,
+        goal_status=GoalStatus(row.goal_status),
     )
 
 
@@ -180,20 +194,25 @@ def load_session(db: Database, key: str) -> SessionRow | None:
         row.consents = _load_consents(db, row.id)
         row.jobs = _load_jobs(db, row.id)
         row.runs = _load_runs(db, row.id)
+        row.told_notices = _count_told(db, key)
     return row
 
 
 def _load_pending(db: Database, session: int) -> Mapping[str, PendingInput]:
     found = db.rows(
-        "SELECT input_id, seq, text_bytes, turn FROM inputs INDEXED BY inputs_open"
+        "SELECT input_id, seq, text_bytes, turn, person, source FROM inputs INDEXED BY inputs_open"
         " WHERE session = ? AND outcome IN ('waiting', 'running') ORDER BY seq",
         (session,),
     )
     return {
         cast("str", input_id): PendingInput(
-            cast("int", seq), cast("int", size), cast("str | None", turn)
+            cast("int", seq),
+            cast("int", size),
+            cast("str | None", turn),
+            cast("str | None", person),
+            cast("str", source),
         )
-        for input_id, seq, size, turn in found
+        for input_id, seq, size, turn, person, source in found
     }
 
 
@@ -242,6 +261,17 @@ def _load_runs(db: Database, session: int) -> Mapping[str, str | None]:
         (session,),
     )
     return {cast("str", run_id): cast("str | None", turn) for run_id, turn in found}
+
+
+def _count_told(db: Database, key: str) -> int:
+    try:
+        return db.number(
+            "SELECT count(*) FROM session_watch_cursors"
+            " WHERE watcher_session_key = ? AND told_turn IS NOT NULL",
+            (key,),
+        )
+    except apsw.SQLError:  # no session stands still for the signal log (decision 10)
+        return 0
 
 
 def save_sessions(db: Database, rows: list[SessionRow]) -> None:

@@ -16,6 +16,7 @@ from netclaw.ports.journal import Commit
 from netclaw.store import failures
 from netclaw.store.connection import Database
 from netclaw.store.rows import SessionRow, load_session, save_sessions
+from netclaw.store.signal_book import SignalBook, SignalHealth
 
 KNOWN_SESSIONS = 4096
 """Rows kept between transactions; any other is read again when it is written."""
@@ -107,13 +108,22 @@ class WriteScope:
     """One write inside a transaction; `accept` makes its effects known, else they are dropped."""
 
     def __init__(
-        self, db: Database, cache: SessionCache, gauge: SpaceGauge, limits: DaemonSettings, now: int
+        self,
+        db: Database,
+        cache: SessionCache,
+        gauge: SpaceGauge,
+        limits: DaemonSettings,
+        now: int,
+        signal_health: SignalHealth,
     ) -> None:
         self.db = db
         self.limits = limits
         self.now = now
         """Epoch ms at which the transaction began."""
         self.commits: list[Commit] = []
+        self.book = SignalBook()
+        """What the write records in the signal log."""
+        self.signal_health = signal_health
         self._cache = cache
         self._gauge = gauge
         self._work: dict[str, SessionRow] = {}

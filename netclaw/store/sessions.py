@@ -10,6 +10,7 @@ from netclaw.core.session.events import ResetReason, SessionCreated, SessionRese
 from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
+from netclaw.store import signal_log
 from netclaw.store.connection import Database, Row
 from netclaw.store.journal import publish_events, read_state
 from netclaw.store.rows import SELECT_SESSION, SessionRow, record_from
@@ -57,9 +58,9 @@ def create(scope: WriteScope, new: NewSession) -> tuple[SessionRecord, bool]:
 def insert(scope: WriteScope, new: NewSession) -> SessionRow:
     """Make the catalog row of a session that there is not; its first event is to follow."""
     buried = scope.db.row(
-        "SELECT life, incarnation FROM tombstones WHERE key = ?", (new.session_id,)
+        "SELECT life, incarnation, state_version FROM tombstones WHERE key = ?", (new.session_id,)
     )
-    life, incarnation = (0, 0) if buried is None else buried
+    life, incarnation, version = (0, 0, 0) if buried is None else buried
     scope.db.run(
         "INSERT INTO sessions (key, kind, channel, audience, parent, storage_layout,"
         " storage_root, created_at, life, incarnation, last_activity_at)"
@@ -80,6 +81,8 @@ def insert(scope: WriteScope, new: NewSession) -> SessionRow:
     )
     if buried is not None:
         scope.db.run("DELETE FROM tombstones WHERE key = ?", (new.session_id,))
+    if version:
+        signal_log.inherit_gap(scope, new.session_id, cast("int", version))
     return scope.session(new.session_id)
 
 

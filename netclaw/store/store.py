@@ -43,6 +43,8 @@ from netclaw.store.lock import HomeLock
 from netclaw.store.migrations import migrate, refuse_foreign_file
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import SessionCache, SpaceGauge, Work, WriteScope
+from netclaw.store.signal_book import SignalHealth
+from netclaw.store.signals import Signals
 from netclaw.store.writer import GroupWriter
 
 logger = logging.getLogger(__name__)
@@ -65,7 +67,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists):
+class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists, Signals):
     """One database file; see the port for the contract of each method.
 
     Made by `open` on the event loop that will use it. After an unclean stop a quick check runs in
@@ -97,6 +99,7 @@ class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists):
         self._lock: HomeLock | None = None
         self._was_clean = True
         self._quick_check: asyncio.Task[None] | None = None
+        self._signal_health = SignalHealth()
         self._deletions = Deletions(self._writer, self._readers)
         self.soundness = Soundness.TRUSTED
         self.damage = ""
@@ -369,7 +372,9 @@ class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists):
         return database
 
     def _make_scope(self, database: Database, cache: SessionCache) -> WriteScope:
-        return WriteScope(database, cache, self._gauge, self._limits, self._clock_ms())
+        return WriteScope(
+            database, cache, self._gauge, self._limits, self._clock_ms(), self._signal_health
+        )
 
     async def _check_quickly(self) -> None:
         self.soundness = Soundness.CHECKING

@@ -10,7 +10,7 @@ from netclaw.core.session.events import CrashRecorded
 from netclaw.core.supervision import CrashRecord, NextStep, judge_death
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import EventDraft, StartPoint
-from netclaw.store import outbox
+from netclaw.store import outbox, signal_log
 from netclaw.store.connection import Database
 from netclaw.store.journal import SUPERVISOR_CAUSE, publish_events, read_state
 from netclaw.store.rows import SessionRow
@@ -41,7 +41,11 @@ def begin_incarnation(scope: WriteScope, session_id: SessionId, *, at: int) -> S
     row.is_start_open = 1
     snapshot, tail = read_state(scope.db, row.id)
     return StartPoint(
-        record=row.to_record(), incarnation=row.incarnation, snapshot=snapshot, tail=tail
+        record=row.to_record(),
+        incarnation=row.incarnation,
+        snapshot=snapshot,
+        tail=tail,
+        notices=signal_log.open_notices(scope, session_id),
     )
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 import apsw
 
@@ -27,9 +27,12 @@ from netclaw.core.errors import (
     StorageFullError,
     StorageTimeoutError,
 )
-from netclaw.ports.journal import Commit, CommitListener
+from netclaw.ports.journal import CommitListener
+from netclaw.ports.signals import SignalListener
 from netclaw.store.connection import BUSY_TIMEOUT_MS, Database, ForkGuard
 from netclaw.store.scope import SessionCache, Work, WriteScope
+from netclaw.store.signal_book import SignalBook
+from netclaw.store.write_item import AnyWrite, Write
 
 logger = logging.getLogger(__name__)
 
@@ -40,33 +43,6 @@ BATCH_TIME_S = 0.02
 """A transaction takes no further write after this long, so that the first one is not kept."""
 IDLE_CHECKPOINT_S = 2.0
 """Quiet time after which the log is copied into the database and cut."""
-
-
-class _Write(Generic[T]):
-    """One write on its way; `state` moves under the writer's lock until it has begun."""
-
-    __slots__ = ("commits", "deadline", "error", "future", "is_begun", "result", "work")
-
-    def __init__(self, work: Work[T], future: asyncio.Future[T], deadline: float) -> None:
-        self.work = work
-        self.future = future
-        self.deadline = deadline
-        self.is_begun = False
-        self.result: T | None = None
-        self.error: NetclawError | None = None
-        self.commits: list[Commit] = []
-
-    def resolve(self) -> None:
-        """Answer the caller, who may have stopped waiting."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(cast("T", self.result))
-
-
-_AnyWrite = _Write[object]
 
 
 class GroupWriter:
@@ -86,12 +62,13 @@ class GroupWriter:
         self._open_database = open_database
         self._make_scope = make_scope
         self._deadline_s = deadline_s
-        self._queue: queue.SimpleQueue[_AnyWrite | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[AnyWrite | None] = queue.SimpleQueue()
         self._claim = threading.Lock()
-        self._waiting: deque[_AnyWrite] = deque()
+        self._waiting: deque[AnyWrite] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._cache = SessionCache()
         self._listener: CommitListener | None = None
+        self._signal_listener: SignalListener | None = None
         self._damage: StorageCorruptError | None = None
         self._failing: ErrorCode | None = None
         self._is_closing = False
@@ -112,6 +89,10 @@ class GroupWriter:
         """Name the receiver of commits."""
         self._listener = listener
 
+    def set_signal_listener(self, listener: SignalListener) -> None:
+        """Name the receiver of what is recorded in the signal log."""
+        self._signal_listener = listener
+
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         """Queue a write; the future answers after its commit.
 
@@ -122,8 +103,8 @@ class GroupWriter:
         if self._is_closing:
             raise DrainingError("The store is closed; the daemon is stopping.")
         future: asyncio.Future[T] = self._loop.create_future()
-        write = _Write(work, future, time.monotonic() + self._deadline_s)
-        known = cast("_AnyWrite", write)
+        write = Write(work, future, time.monotonic() + self._deadline_s)
+        known = cast("AnyWrite", write)
         self._waiting.append(known)
         self._queue.put(known)
         if self._timer is None:
@@ -168,11 +149,27 @@ class GroupWriter:
             delay = max(self._waiting[0].deadline - now, self._deadline_s / 20)
             self._timer = self._loop.call_later(delay, self._drop_late)
 
+    def _tell_signals(self, writes: list[AnyWrite]) -> None:
+        """Before the rows: a session must know of a notice before it starts a turn of theirs."""
+        if self._signal_listener is None:
+            return
+        book = SignalBook()
+        for write in writes:
+            book.extend(write.book)
+        if book.is_empty:
+            return
+        try:
+            self._signal_listener(book.committed())
+        except Exception:  # what was recorded is durable: the authors must hear of it
+            logger.exception("the listener of signals failed")
+
     def _forget_answered(self) -> None:
         while self._waiting and self._waiting[0].future.done():
             self._waiting.popleft()
 
-    def _deliver(self, writes: list[_AnyWrite], commits: list[Commit]) -> None:
+    def _deliver(self, writes: list[AnyWrite]) -> None:
+        self._tell_signals(writes)
+        commits = [commit for write in writes for commit in write.commits]
         if commits and self._listener is not None:
             try:
                 self._listener(commits)
@@ -218,8 +215,8 @@ class GroupWriter:
                 batch = self._commit_or_refuse(database, batch)
                 is_log_used = True
 
-    def _gather(self, first: _AnyWrite | None) -> tuple[list[_AnyWrite], bool]:
-        found: list[_AnyWrite] = []
+    def _gather(self, first: AnyWrite | None) -> tuple[list[AnyWrite], bool]:
+        found: list[AnyWrite] = []
         write = first
         while write is not None:
             found.append(write)
@@ -231,7 +228,7 @@ class GroupWriter:
                 break
         return self._begin(found), write is not None
 
-    def _begin(self, found: list[_AnyWrite]) -> list[_AnyWrite]:
+    def _begin(self, found: list[AnyWrite]) -> list[AnyWrite]:
         now = time.monotonic()
         begun, late = [], []
         with self._claim:
@@ -245,10 +242,10 @@ class GroupWriter:
                     write.is_begun = True
                     begun.append(write)
         if late:
-            self._on_loop(self._deliver, late, [])
+            self._on_loop(self._deliver, late)
         return begun
 
-    def _commit_or_refuse(self, db: Database, batch: list[_AnyWrite]) -> list[_AnyWrite]:
+    def _commit_or_refuse(self, db: Database, batch: list[AnyWrite]) -> list[AnyWrite]:
         try:
             return self._commit(db, batch)
         except Exception:
@@ -256,7 +253,7 @@ class GroupWriter:
             self._refuse(batch, InternalError("The store failed to make this write."))
             return []
 
-    def _commit(self, db: Database, batch: list[_AnyWrite]) -> list[_AnyWrite]:
+    def _commit(self, db: Database, batch: list[AnyWrite]) -> list[AnyWrite]:
         """Commit a batch as far as the time allows; return what is left of it."""
         if self._damage is not None:
             self._refuse(batch, self._damage)
@@ -265,8 +262,7 @@ class GroupWriter:
         self._note_health(failure)
         if failure is None:
             self.transactions += 1
-            commits = [commit for write in done for commit in write.commits]
-            self._on_loop(self._deliver, done, commits)
+            self._on_loop(self._deliver, done)
         elif isinstance(failure, StorageFullError) and len(done) > 1:
             # One large write may be what did not fit.
             for write in done:
@@ -288,16 +284,16 @@ class GroupWriter:
         else:
             logger.error("the database cannot be written: %s", code)
 
-    def _refuse(self, writes: list[_AnyWrite], error: NetclawError) -> None:
+    def _refuse(self, writes: list[AnyWrite], error: NetclawError) -> None:
         for write in writes:
-            write.error = error
-        self._on_loop(self._deliver, writes, [])
+            write.refuse(error)
+        self._on_loop(self._deliver, writes)
 
     def _transact(
-        self, db: Database, batch: list[_AnyWrite]
-    ) -> tuple[list[_AnyWrite], NetclawError | None]:
+        self, db: Database, batch: list[AnyWrite]
+    ) -> tuple[list[AnyWrite], NetclawError | None]:
         """Run writes in one transaction; answer those tried and why all of them failed, if so."""
-        done: list[_AnyWrite] = []
+        done: list[AnyWrite] = []
         started = time.monotonic()
         try:
             db.run("BEGIN IMMEDIATE")
@@ -323,11 +319,10 @@ class GroupWriter:
         self._cache.clear()
         db.roll_back()
 
-    def _run_write(self, db: Database, write: _AnyWrite) -> None:
+    def _run_write(self, db: Database, write: AnyWrite) -> None:
         """Run one write in its savepoint. Raises `apsw.Error` when the transaction is lost."""
         scope = self._make_scope(db, self._cache)
-        write.error = None
-        write.commits = []
+        write.begin()
         db.run("SAVEPOINT item")
         try:
             write.result = write.work(scope)
@@ -343,7 +338,7 @@ class GroupWriter:
             write.error = InternalError("The store failed to make this write.")
         if write.error is None:
             scope.accept()
-            write.commits = scope.commits
+            write.commits, write.book = scope.commits, scope.book
         else:
             scope.reject()
             db.run("ROLLBACK TO item")

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from netclaw.core.errors import DrainingError, StorageError
 from netclaw.ports.journal import Commit, CommitListener
+from netclaw.ports.signals import SignalListener, SignalsCommitted
 
 T = TypeVar("T")
 
@@ -18,6 +19,8 @@ class MemoryCommitter:
     def __init__(self) -> None:
         self._waiting: list[Callable[[], Callable[[], None]]] = []
         self._commits: list[Commit] = []
+        self._signals: list[SignalsCommitted] = []
+        self.signal_listener: SignalListener | None = None
         self.listener: CommitListener | None = None
         self.failure: StorageError | None = None
         """Raised by every write while set."""
@@ -55,6 +58,10 @@ class MemoryCommitter:
         """Name rows of the running write, which has succeeded, to the listener."""
         self._commits.append(commit)
 
+    def publish_signals(self, signals: SignalsCommitted) -> None:
+        """Name what the running write, which has succeeded, recorded in the signal log."""
+        self._signals.append(signals)
+
     def commit(self) -> None:
         """Run all that waits."""
         waiting, self._waiting = self._waiting, []
@@ -62,11 +69,22 @@ class MemoryCommitter:
             return
         answers = [run() for run in waiting]
         self.transactions += 1
+        self._tell_signals()
         commits, self._commits = self._commits, []
         if commits and self.listener is not None:
             self.listener(commits)
         for answer in answers:
             answer()
+
+    def _tell_signals(self) -> None:
+        told, self._signals = self._signals, []
+        if told and self.signal_listener is not None:
+            self.signal_listener(
+                SignalsCommitted(
+                    events=tuple(event for item in told for event in item.events),
+                    notices=tuple(notice for item in told for notice in item.notices),
+                )
+            )
 
 
 def _failed(future: asyncio.Future[T], error: Exception) -> Callable[[], None]:

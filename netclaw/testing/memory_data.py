@@ -9,14 +9,16 @@ from netclaw.core.session.events import SessionKind
 from netclaw.ports.journal import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
 from netclaw.testing.memory_session import MemorySession, StateReader
+from netclaw.testing.memory_signals import MemorySignals
 
 
 @dataclass(slots=True, kw_only=True)
 class MemoryData:
-    """Everything durable; `graves` keeps life and incarnation of deleted sessions."""
+    """Everything durable; `graves`: life, incarnation and version of deleted sessions."""
 
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict)
-    graves: dict[SessionId, tuple[int, int]] = field(default_factory=dict)
+    graves: dict[SessionId, tuple[int, int, int]] = field(default_factory=dict)
+    signals: MemorySignals = field(default_factory=MemorySignals)
     outbox: MemoryOutbox = field(default_factory=MemoryOutbox)
     read_state: StateReader | None = None
     """Tells which sessions wait for people alone; without it none does."""

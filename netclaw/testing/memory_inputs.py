@@ -22,6 +22,8 @@ class MemoryInput:
     admitted_at: int
     turn_id: TurnId | None = None
     outcome: str = "waiting"
+    person: str | None = None
+    """Sender id of the person who wrote it; None of any other input."""
 
     @property
     def is_open(self) -> bool:

@@ -15,7 +15,6 @@ from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_run
 from netclaw.core.settings import DaemonSettings
-from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
@@ -28,22 +27,22 @@ from netclaw.ports.journal import (
     NewSession,
     OutboxItem,
     SessionRecord,
-    StartPoint,
     StoreCounts,
     StoredSnapshot,
 )
 from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
-from netclaw.testing.memory_crash import record_crash
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_job_lists import MemoryJobLists
+from netclaw.testing.memory_lives import MemoryLives
 from netclaw.testing.memory_run_lists import MemoryRunLists
 from netclaw.testing.memory_session import MemorySession, draft_of
+from netclaw.testing.memory_signal_lists import MemorySignalLists
 
 _SUPERVISOR_CAUSE = "supervisor"
 
 
-class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
+class MemoryJournal(MemorySignalLists, MemoryLives, MemoryAnswers, MemoryJobLists, MemoryRunLists):
     """See the port for the contract of each method."""
 
     def __init__(
@@ -106,6 +105,7 @@ class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
         append_id: AppendId | None = None,
     ) -> None:
         self._data.sessions[session.new.session_id] = session
+        self._record_facts(session)
         if rows:
             self._committer.publish(
                 Commit(session_id=session.new.session_id, append_id=append_id, rows=rows)
@@ -124,7 +124,9 @@ class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
         known = self._data.sessions.get(new.session_id)
         if known is not None:
             return known.record(), False
-        life, incarnation = self._data.graves.pop(new.session_id, (0, 0))
+        life, incarnation, version = self._data.graves.pop(new.session_id, (0, 0, 0))
+        if version:
+            self._data.signals.gone[new.session_id] = version + 1
         session = MemorySession(
             new=new, life=life + 1, incarnation=incarnation, last_activity_at=new.at
         )
@@ -198,102 +200,6 @@ class MemoryJournal(MemoryAnswers, MemoryJobLists, MemoryRunLists):
             self._data.outbox.enqueue(session_id, outbox)
             self._keep(session, rows)
             return rows
-
-        return await self._committer.write(work)
-
-    async def begin_incarnation(self, session_id: SessionId, *, at: int) -> StartPoint:
-        """Raise the incarnation and read snapshot and tail, as one job."""
-        del at
-
-        def work() -> StartPoint:
-            session = self._known(session_id)
-            session.incarnation += 1
-            session.is_start_open = True
-            self._keep(session)
-            snapshot, tail = session.state()
-            return StartPoint(
-                record=session.record(),
-                incarnation=session.incarnation,
-                snapshot=snapshot,
-                tail=tail,
-            )
-
-        return await self._committer.write(work)
-
-    async def finish_start(self, session_id: SessionId) -> None:
-        """The started process is ready."""
-
-        def work() -> None:
-            session = self._known(session_id)
-            session.is_start_open = False
-            session.starts_held = 0
-            self._keep(session)
-
-        await self._committer.write(work)
-
-    async def record_crash(self, session_id: SessionId, report: CrashReport) -> CrashOutcome:
-        """Commit a CrashRecorded and what follows from it."""
-
-        def work() -> CrashOutcome:
-            session = self._known(session_id)
-            outcome, rows, replies = record_crash(session, report)
-            self._data.outbox.enqueue(session_id, replies)
-            self._keep(session, rows)
-            return outcome
-
-        return await self._committer.write(work)
-
-    async def set_quarantined(self, session_id: SessionId, *, is_quarantined: bool) -> None:
-        """Quarantine a session or lift it."""
-
-        def work() -> None:
-            session = self._known(session_id)
-            session.is_quarantined = is_quarantined
-            if not is_quarantined:
-                session.crash_times = ()
-                session.starts_held = 0
-            self._keep(session)
-
-        await self._committer.write(work)
-
-    async def reset_session(self, session_id: SessionId, *, at: int) -> SessionRecord:
-        """Commit ev.SessionReset."""
-
-        def work() -> SessionRecord:
-            session = self._known(session_id)
-            session.incarnation += 1
-            session.is_start_open = False
-            event = ev.SessionReset(reason=ev.ResetReason.OPERATOR, life=session.life + 1)
-            self._keep_event(session, event, at=at)
-            return session.record()
-
-        return await self._committer.write(work)
-
-    async def delete_session(self, session_id: SessionId) -> None:
-        """Remove every row of a session."""
-
-        def work() -> None:
-            session = self._known(session_id)
-            del self._data.sessions[session_id]
-            if session.new.kind is not ev.SessionKind.CHILD:  # whose key is never used again
-                self._data.graves[session_id] = (session.life, session.incarnation)
-            self._data.outbox.forget(session_id)
-
-        await self._committer.write(work)
-
-    async def held_starts(self) -> tuple[tuple[SessionId, int], ...]:
-        """Count the starts that the last death cut off."""
-
-        def work() -> tuple[tuple[SessionId, int], ...]:
-            held = []
-            for session_id, known in list(self._data.sessions.items()):
-                session = known.copy()
-                session.starts_held = session.starts_held + 1 if session.is_start_open else 0
-                if session.is_start_open:
-                    held.append((session_id, session.starts_held))
-                session.is_start_open = False
-                self._keep(session)
-            return tuple(held)
 
         return await self._committer.write(work)
 

@@ -20,6 +20,7 @@ from netclaw.core.ids import AppendId, CallId, RunId, SessionId, TurnId
 from netclaw.core.session.child_birth import answer_events, first_events
 from netclaw.core.session.child_events import ChildAccepted
 from netclaw.core.session.events import InputAdmitted, SessionEvent, SessionKind
+from netclaw.core.signals.events import Signal, child_spawned
 from netclaw.ports.child_records import ChildRecord, ChildStart
 from netclaw.ports.journal import JournalRow
 from netclaw.ports.new_children import as_request, new_child
@@ -47,6 +48,9 @@ class MemoryRunLists:
     ) -> None:
         raise NotImplementedError
 
+    def _spawned(self, parent: SessionId, signal: Signal) -> None:
+        raise NotImplementedError
+
     async def start_child(self, request: ChildStart) -> ChildRecord:
         """Make a run's journal ready for a start."""
         return await self._committer.write(lambda: self._start_child(request))
@@ -60,7 +64,7 @@ class MemoryRunLists:
             return run
         accepted = _accepted(json.loads(parent.rows[run.seq - 1].payload))
         if run.start == 0:
-            self._begin(request, accepted)
+            self._begin(request, run, accepted)
         if request.answers:
             session = self._known(run.child)
             events = answer_events(accepted, request.answers)
@@ -70,7 +74,7 @@ class MemoryRunLists:
         self._data.sessions[request.parent] = parent
         return run
 
-    def _begin(self, request: ChildStart, accepted: ChildAccepted) -> None:
+    def _begin(self, request: ChildStart, run: ChildRecord, accepted: ChildAccepted) -> None:
         if request.frozen is None:
             raise InvalidArgumentError("The first start of a child run says what it is frozen to.")
         session = MemorySession(
@@ -81,7 +85,9 @@ class MemoryRunLists:
         for seq, event in enumerate(events, 1):
             if isinstance(event, InputAdmitted):
                 wanted = as_request(accepted.session_id, event, at=request.at)
-                session.enter(wanted, event, seq, self._clock_ms())
+                session.enter(wanted, event, seq, self._clock_ms(), person=None)
+        signal = child_spawned(run.child, parent=request.parent, run_id=run.run_id, at=request.at)
+        self._spawned(request.parent, signal)
 
     def _write(self, session: MemorySession, events: tuple[SessionEvent, ...], *, at: int) -> None:
         drafts = tuple(draft_of(event) for event in events)

@@ -16,9 +16,12 @@ from netclaw.core.errors import (
 from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_pending, check_resend
+from netclaw.core.session.goal_events import GoalStatus
+from netclaw.core.session.goals import NO_GOAL, Goal
 from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.session.state import SessionState
 from netclaw.core.settings import DaemonSettings
+from netclaw.core.signals.actors import person_of
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.answers import AnswerAdmission, AnswerRequest
 from netclaw.ports.journal import (
@@ -32,6 +35,7 @@ from netclaw.ports.journal import (
     StoredSnapshot,
 )
 from netclaw.testing.memory_consents import MemoryConsents
+from netclaw.testing.memory_facts import Fact, facts_of
 from netclaw.testing.memory_inputs import MemoryInput
 from netclaw.testing.memory_jobs import MemoryJobs
 from netclaw.testing.memory_json import number_of, object_of, text_of, texts_of
@@ -75,6 +79,10 @@ class MemorySession:
     open_runs: int = 0
     untold_jobs: int = 0
     storage_layout: int = LAYOUT
+    goal: Goal = NO_GOAL
+    state_version: int = 0
+    facts: tuple[Fact, ...] = ()
+    """What the rows written since it was kept mean to the signal log."""
     consents: MemoryConsents = field(default_factory=MemoryConsents)
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     runs: MemoryRuns = field(default_factory=MemoryRuns)
@@ -129,7 +137,7 @@ class MemorySession:
             turns=self.turns,
             pending_inputs=len(self.open_inputs),
             pending_bytes=sum(item.text_bytes for item in self.open_inputs),
-            state_version=0,
+            state_version=self.state_version,
             created_at=self.new.at,
             last_activity_at=self.last_activity_at,
             storage_layout=self.storage_layout,
@@ -138,6 +146,8 @@ class MemorySession:
             context_tokens=self.context_tokens,
             open_turn=self.open_turn,
             parent=self.new.parent,
+            goal=self.goal.text,
+            goal_status=self.goal.status,
         )
 
     def find_input(self, source_message_id: str | None) -> Admission | None:
@@ -177,11 +187,19 @@ class MemorySession:
             media=request.media,
         )
         rows = self.write((draft_of(admitted),), at=request.at, cause=request.input_id)
-        self.enter(request, admitted, self.head, now)
+        self.enter(request, admitted, self.head, now, person=person_of(request.authority))
         admission = Admission(input_id=request.input_id, seq=self.head, is_duplicate=False)
         return admission, rows
 
-    def enter(self, request: AdmitRequest, admitted: ev.InputAdmitted, seq: int, now: int) -> None:
+    def enter(
+        self,
+        request: AdmitRequest,
+        admitted: ev.InputAdmitted,
+        seq: int,
+        now: int,
+        *,
+        person: str | None,
+    ) -> None:
         """Keep an input, whose event is written, among those that wait."""
         self.inputs[request.input_id] = MemoryInput(
             input_id=request.input_id,
@@ -191,6 +209,7 @@ class MemorySession:
             text_bytes=len(request.text.encode("utf-8", "surrogatepass")),
             received_at=request.at,
             admitted_at=now,
+            person=person,
         )
 
     def state(self) -> tuple[StoredSnapshot | None, tuple[JournalRow, ...]]:
@@ -259,6 +278,7 @@ class MemorySession:
             self.last_activity_at = max(self.last_activity_at, row.at)
         try:
             content = json.loads(row.payload)
+            self.facts = (*self.facts, *facts_of(self, row, content))
             self._project(row.type, content)
             self.consents.follow(row, content)
             self.jobs.follow(self.new, row, content)
@@ -287,6 +307,9 @@ class MemorySession:
                 self.context_tokens = number_of(content, "tokens_after")
             case "TitleSet":
                 self.title = text_of(content, "title")
+            case "GoalSet":
+                status = GoalStatus(text_of(content, "status"))
+                self.goal = Goal(text=text_of(content, "text"), status=status)
             case _:
                 self._project_answers(type_, content)
         self.open_runs = max(0, self.open_runs + _OPEN_RUNS.get(type_, 0))
@@ -335,6 +358,7 @@ class MemorySession:
             self.inputs[item.input_id] = replace(item, outcome="closed")
         self.life = life
         self.title = ""
+        self.goal = NO_GOAL
         self.turns = 0
         self.context_tokens = 0
         self.open_turn = None
