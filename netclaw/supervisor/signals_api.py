@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import SessionId, parse_session_id
@@ -227,7 +228,11 @@ def _status(word: str) -> GoalStatus:
 
 def _operator() -> Actor:
     """The person at this host, by the id that the command line sends messages with."""
-    return Actor(type=ActorType.HUMAN, id=str(os.getuid()))
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = str(os.getuid())
+    return Actor(type=ActorType.HUMAN, id=name)
 
 
 def _version(since: int) -> int:

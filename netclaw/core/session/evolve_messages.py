@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from netclaw.core.authority import SourceKind
 from netclaw.core.context.turn_block import COMMAND_CHARACTERS
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import (
@@ -233,6 +234,7 @@ def _adopted(message: AdoptedMessage, index: int, recorded: Recorded) -> Message
 def _inputs(
     buffered: Iterable[BufferedInput], input_ids: tuple[InputId, ...]
 ) -> tuple[Message, ...]:
+    """What was written; nobody wrote a wake, whose notices say all there is."""
     wanted = frozenset(input_ids)
     return tuple(
         UserMessage(
@@ -244,5 +246,9 @@ def _inputs(
             seq=item.seq,
         )
         for item in buffered
-        if item.admitted.input_id in wanted
+        if item.admitted.input_id in wanted and not _is_wake(item)
     )
+
+
+def _is_wake(item: BufferedInput) -> bool:
+    return item.admitted.authority.provenance.source_kind is SourceKind.SIGNAL
