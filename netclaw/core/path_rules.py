@@ -19,7 +19,7 @@ _NEVER_WRITABLE = frozenset(
 _NEVER_WRITABLE_BELOW = ("/boot", "/dev", "/etc", "/proc", "/sys", "/usr/bin", "/usr/sbin")
 
 _PROTECTED = (
-    *("run", "keys", "config", "client", "trash", "logs", "agents", "identity"),
+    *("run", "keys", "config", "client", "trash", "logs"),
     *("netclaw.db", "netclaw.db-wal", "netclaw.db-shm", "netclaw.lock", "netclaw.pid"),
 )
 

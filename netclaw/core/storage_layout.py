@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netclaw.core.ids import RunId, SessionId
@@ -72,6 +73,16 @@ def temp_child_dir(uid: int, home: str, session_id: SessionId, run_id: RunId) ->
 def child_run_dir(envelope_root: str, run_id: RunId) -> str:
     """The envelope area of one child run."""
     return f"{envelope_root}/subagents/{run_id}"
+
+
+def is_job_definition(inside: Sequence[str]) -> bool:
+    """Whether the parts of a path within an envelope name what a background job is known by.
+
+    The job's log, beside it, may be read. A run's folder is an envelope in this one.
+    """
+    if tuple(inside[:1]) == ("subagents",):
+        inside = inside[2:]
+    return len(inside) == 2 and inside[0] == "jobs" and inside[1].endswith(".json")
 
 
 def new_root(home: str, session_id: SessionId) -> str:

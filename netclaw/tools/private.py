@@ -11,6 +11,7 @@ import os
 
 from netclaw.core.credential_places import PLACES
 from netclaw.core.path_rules import is_below, is_below_any
+from netclaw.core.storage_layout import is_job_definition
 from netclaw.linux.user_homes import user_homes
 
 _DEFAULT_HOME = ".netclaw"
@@ -18,7 +19,6 @@ _CONFIGURATION = "config/netclaw.json"
 _BESIDE_IT = ("identity", "keys", "run", "sessions")
 _DATABASE = "netclaw.db"
 INTERNAL = ("attachment-staging", "tool-calls")
-JOBS = "jobs"
 RUNS = "subagents"
 
 
@@ -76,11 +76,8 @@ def is_internal(real: str, sessions: str, envelope: str) -> bool:
         inside = real[len(envelope) + 1 :].split("/")
     else:
         inside = real[len(sessions) + 1 :].split("/")[1:] if is_below(real, sessions) else []
+    if is_job_definition(inside):
+        return True
     if inside[:1] == [RUNS]:
         inside = inside[2:]  # a run's folder is an envelope in this one
-    return bool(inside) and (inside[0] in INTERNAL or _is_job_definition(inside))
-
-
-def _is_job_definition(inside: list[str]) -> bool:
-    """Whether a path of an envelope is what a background job is known by; its log may be read."""
-    return len(inside) == 2 and inside[0] == JOBS and inside[1].endswith(".json")
+    return bool(inside) and inside[0] in INTERNAL

@@ -36,6 +36,8 @@ SETTINGS = ToolSettings()
 FILES_OF_THE_HOME = (
     *("sessions/two/workspace/note", "sessions/two/workspace/deep/x", "logs/daemon.log"),
     *("sessions/two/attachment-staging/x", "sessions/two/tool-calls/x", "identity/SOUL.md"),
+    *("sessions/two/jobs/j.json", "sessions/two/jobs/j/output.log"),
+    *("sessions/two/subagents/r/jobs/j.json", "sessions/two/workspace/jobs/j.json"),
     "models/x",
 )
 UNKNOWN = PathFact(canonical="/unknown", resolved=None)
@@ -187,6 +189,14 @@ def test_configured_folders() -> None:
     assert access("git status", writing(FileMode.NONE, *roots), settings).configured == ()
 
 
+@pytest.mark.requirement("agents.protected")
+@pytest.mark.parametrize("name", ["agents", "agents/team", "identity", "config", "keys"])
+def test_no_configuration_makes_a_protected_place_writable(name: str) -> None:
+    settings = ToolSettings(writable_roots=(f"{HOME}/{name}", f"{HOME}/skills"))
+    given = access("git status", writing(FileMode.ALL, root(f"{HOME}/{name}")), settings)
+    assert given.configured == (f"{HOME}/skills",)
+
+
 @pytest.mark.requirement("access.network")
 @pytest.mark.parametrize(
     ("command", "consents", "expected"),
@@ -245,6 +255,10 @@ def test_a_file_that_was_judged_to_be_read_is_shown() -> None:
         ("sessions/two/workspace/deep", True),
         ("sessions/two/attachment-staging/x", False),
         ("sessions/two/tool-calls/x", False),
+        ("sessions/two/jobs/j/output.log", True),
+        ("sessions/two/jobs/j.json", False),
+        ("sessions/two/subagents/r/jobs/j.json", False),
+        ("sessions/two/workspace/jobs/j.json", True),
         ("sessions/two", False),
         ("sessions", False),
         ("logs/daemon.log", True),

@@ -108,23 +108,22 @@ async def test_a_command_runs_where_it_was_judged(short_tmp: Path, away: Path) -
 
 @pytest.mark.requirement("access.never")
 async def test_other_sessions_stay_out_of_reach(short_tmp: Path) -> None:
-    """By name for reading alone, and their uploads and spills not even for that."""
+    """By name for reading alone; their uploads, spills and job definitions not even for that."""
     rig = Rig(folder=short_tmp.resolve())
     other = rig.home / "sessions/two"
-    for name in ("workspace/note", "attachment-staging/upload", "tool-calls/spill"):
+    names = ("workspace/note", "attachment-staging/upload", "tool-calls/spill", "jobs/j.json")
+    for name in names:
         (other / name).parent.mkdir(parents=True)
         (other / name).write_text(f"of the other: {name}\n")
     command = f"cd {other}; cat workspace/note attachment-staging/upload tool-calls/spill"
     result = await fresh(rig).call("shell_execute", command=command)
     assert "of the other: workspace/note" in result.text or "not exist" in result.text
-    direct = " ".join(
-        f"{other}/{name}"
-        for name in ("workspace/note", "attachment-staging/upload", "tool-calls/spill")
-    )
+    direct = " ".join(f"{other}/{name}" for name in names)
     seen = await fresh(rig).call("shell_execute", command=f"cat {direct}")
     assert "of the other: workspace/note" in seen.text
     assert "of the other: attachment" not in seen.text
     assert "of the other: tool" not in seen.text
+    assert "of the other: jobs" not in seen.text
     await fresh(rig).call("shell_execute", command=f"touch {other}/workspace/new")
     assert not (other / "workspace/new").exists()
 

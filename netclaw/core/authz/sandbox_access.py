@@ -15,12 +15,13 @@ from netclaw.core.authz.decisions import Decision
 from netclaw.core.authz.facts import Candidate, PathKind, PathUse
 from netclaw.core.authz.path_access import FileMode, Root
 from netclaw.core.authz.profiles import reach_of
-from netclaw.core.authz.protected import DEFAULT_NAME, ProtectedPaths
+from netclaw.core.authz.protected import DEFAULT_NAME, HIDDEN, READ_ONLY, ProtectedPaths
 from netclaw.core.authz.protected_catalogue import CONFIGURATION
 from netclaw.core.authz.requests import AuthorizationRequest, Policy, ShellCall
 from netclaw.core.credential_places import PLACES
 from netclaw.core.path_rules import is_below_any, may_be_writable
 from netclaw.core.settings import SandboxNetwork, ShellMode, ToolSettings
+from netclaw.core.storage_layout import is_job_definition
 from netclaw.core.tool_call import FileOperation
 
 _MOVERS = frozenset({"mv", "rm", "rmdir"})
@@ -176,8 +177,14 @@ class _Places:
         )
 
     def may_be_configured(self, folder: str) -> bool:
-        """Whether a folder may be writable because the operator says so."""
-        return may_be_writable(folder, user_home=self.protected.user_home, protected=self.homes)
+        """Whether a folder may be writable because the operator says so.
+
+        Never one of the home that no tool may write, nor one in it.
+        """
+        kept = tuple(f"{home}/{name}" for home in self.homes for name in (*HIDDEN, *READ_ONLY))
+        return not is_below_any(folder, kept) and may_be_writable(
+            folder, user_home=self.protected.user_home, protected=(*self.homes, *kept)
+        )
 
     def may_be_credential(self, place: str) -> bool:
         """Whether a place of credentials may be shown because the operator says so."""
@@ -219,7 +226,10 @@ class _Places:
             return True
         for root in self.shared:
             if is_below_any(path, (root,)):
-                parts = set(path.removeprefix(root).split("/"))
+                inside = path.removeprefix(root).strip("/").split("/")
+                if is_job_definition(inside[1:]):
+                    return False
+                parts = set(inside)
                 return parts.isdisjoint(_KEPT_AREAS) and (is_file or not parts.isdisjoint(_AREAS))
         return False
 
