@@ -5,10 +5,6 @@ from __future__ import annotations
 from netclaw.core.authority import Authority, SourceKind
 from netclaw.core.signals.events import SYSTEM, Actor, ActorType
 
-_INTERNAL = frozenset(
-    {SourceKind.REMINDER, SourceKind.WEBHOOK, SourceKind.SIGNAL, SourceKind.JOB, SourceKind.CHILD}
-)
-
 
 def classify(authority: Authority) -> Actor:
     """The actor of an input: an agent's session, netclaw itself, or a person.
@@ -18,9 +14,9 @@ def classify(authority: Authority) -> Actor:
     requester, source = authority.requester, authority.provenance.source_kind
     if source is SourceKind.SESSION:
         return Actor(type=ActorType.AGENT, id=requester.sender_id or requester.session_id)
-    if source in _INTERNAL or not requester.principal.is_person:
-        return SYSTEM
-    return Actor(type=ActorType.HUMAN, id=requester.sender_id or "")
+    if authority.is_of_person:
+        return Actor(type=ActorType.HUMAN, id=requester.sender_id or "")
+    return SYSTEM
 
 
 def person_of(authority: Authority) -> str | None:
