@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.process.signal_deaths import STEPS, VICTIMS, notice_survives
+from tests.process.notice_deaths import STEPS, VICTIMS, notice_survives
 
 
 @pytest.mark.timeout(120)

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from netclaw.core.session.phase import Phase
 from tests.fakes.model_record import Recorded
 from tests.process.checks import check_journal
-from tests.process.run_calls import kill
-from tests.process.signal_calls import (
+from tests.process.notice_calls import (
     TARGET,
     WATCHER,
     config,
@@ -29,6 +28,7 @@ from tests.process.signal_calls import (
     wakes_in,
     watch,
 )
+from tests.process.run_calls import kill
 from tests.process.world import World
 
 MARKER = "I watch"
