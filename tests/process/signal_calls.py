@@ -1,184 +1,210 @@
-"""What tests of signals, notices and wakes do again and again.
-
-The watcher is `watcher`, the session that changes `target`; a person writes to the target.
-"""
+"""What tests of state awareness do again and again, through the command line where they can."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Any
 
 from netclaw.wire.v1 import admin_pb2
-from tests.fakes.model_record import Recorded
-from tests.process.checks import Row, check_journal
+from tests.process.run_calls import NAME, begin
+from tests.process.test_command_line import cli
 from tests.process.world import World
 
-WATCHER = "watcher"
-TARGET = "target"
+Row = dict[str, Any]
+
 WAIT_S = 30.0
-SLOW_WINDOW_S = 600.0
-"""So long that no second wake of a watcher falls into a test."""
-
-_LINE = re.compile(r'Session "([^"\n]*)" changed \(other actor\)[^\n]*')
-
-
-def config(window_s: float, **signals: float | bool) -> dict[str, Any]:
-    """The section with this window."""
-    return {"Signals": {"WakeCoalesceSeconds": window_s, **signals}}
-
-
-def line(target: str, since: int) -> str:
-    """What a watcher is told, to the byte (decision 59)."""
-    return (
-        f'Session "{target}" changed (other actor). Reconcile before acting:'
-        f' session_status sessionKey "{target}" changesSince {since}.'
-    )
+WINDOW: dict[str, Any] = {"Signals": {"WakeCoalesceSeconds": 0.5}}
+"""Wakes of a watcher are merged for half a second only."""
+HELD = '[[gate:early]] [[tool:file_list {"path": "."}]] [[gate:late]] [[reply:done]]'
+"""A task that waits, takes up what was written to it meanwhile, and waits again."""
+LINE = re.compile(
+    r'Session "(?P<target>[^"]+)" changed \(other actor\)\. Reconcile before acting:'
+    r' session_status sessionKey "(?P=target)" changesSince (?P<since>\d+)\.'
+)
+Told = list[tuple[str, int]]
+"""Lines of one turn: of which session, since which version."""
 
 
-def lines_in(request: Recorded) -> list[str]:
-    """The notice lines of a request to the model, in order."""
-    found: list[str] = []
-    for message in request.messages:
-        content = message.get("content") or ""
-        if not isinstance(content, str):
-            content = "\n".join(str(part.get("text", "")) for part in content)
-        found += [match.group(0) for match in _LINE.finditer(content)]
+async def say(world: World, name: str, text: str) -> Row:
+    """A person's message and what came of it, as `chat -p` says it."""
+    result = await cli(world, "chat", "-p", text, "--resume", name, "--json")
+    row: Row = result.json
+    return row
+
+
+async def person(world: World, name: str, text: str = "[[reply:yes]]") -> None:
+    """A person's message, answered."""
+    await world.peer.follow(name, await world.peer.send(name, text, sender="U1"))
+
+
+async def call(world: World, name: str, tool: str, **arguments: object) -> Row:
+    """What a session's model is answered to one tool call: JSON, and how the call ended."""
+    row = await say(world, name, f"{directive(tool, **arguments)} [[reply:ok]]")
+    (found,) = row["toolCalls"]
+    return answer_of(found)
+
+
+def answer_of(found: Row) -> Row:
+    """The answer of a call as its model read it; `outcome` is how the call ended."""
+    try:
+        answer: Row = json.loads(found["result"])
+    except ValueError:
+        answer = {"text": found["result"]}
+    return {**answer, "outcome": found["outcome"]}
+
+
+def directive(tool: str, **arguments: object) -> str:
+    """Has the scripted model call a tool."""
+    return f"[[tool:{tool} {json.dumps(arguments)}]]"
+
+
+async def changes(world: World, name: str, since: int = 0) -> Row:
+    """`signals show`: stateVersion, and what is in stateChanges."""
+    row = (await cli(world, "signals", "show", name, "--since", str(since), "--json")).json
+    return {"stateVersion": row["stateVersion"], **row["stateChanges"]}
+
+
+async def version(world: World, name: str) -> int:
+    """The state version of a session."""
+    return int((await changes(world, name))["stateVersion"])
+
+
+def kinds(found: Row) -> list[str]:
+    """The kinds of the events of an answer."""
+    return [event["kind"] for event in found["events"]]
+
+
+async def until_kind(world: World, name: str, kind: str, count: int = 1) -> Row:
+    """The changes of a session once there are so many of a kind; bounded."""
+    found: Row = {}
+
+    async def is_there() -> bool:
+        found.update(await changes(world, name))
+        return kinds(found).count(kind) >= count
+
+    await until(is_there, lambda: f"{name} has no {count} x {kind}: {found}")
     return found
 
 
-async def pair(world: World, *, watcher: str = WATCHER, target: str = TARGET) -> None:
-    """Two sessions, the first of which watches the second; both have answered a person."""
-    await world.peer.turn(watcher, "[[reply:here]]")
-    await world.peer.turn(target, "[[reply:there]]")
-    await watch(world, watcher, target)
+async def watch(world: World, watcher: str, target: str) -> None:
+    """Begin a watch."""
+    assert (await cli(world, "signals", "watch", watcher, target, "--json")).json["watched"]
 
 
-async def watch(world: World, watcher: str, target: str) -> bool:
-    """`netclaw signals watch`."""
-    response = await world.peer.admin.WatchSession(
-        admin_pb2.WatchRequest(watcher=watcher, target=target), metadata=world.peer.metadata
-    )
-    return bool(response.watched)
+async def watches(world: World, name: str = "") -> dict[tuple[str, str], Row]:
+    """Every watch by watcher and target, or those of one session."""
+    words = ("signals", "watches", *([name] if name else []), "--json")
+    return {(row["watcher"], row["target"]): row for row in (await cli(world, *words)).json}
 
 
-async def unwatch(world: World, watcher: str, target: str) -> bool:
-    """`netclaw signals unwatch`; whether there was a watch."""
-    response = await world.peer.admin.UnwatchSession(
-        admin_pb2.WatchRequest(watcher=watcher, target=target), metadata=world.peer.metadata
-    )
-    return bool(response.was_watched)
+def is_open(row: Row) -> bool:
+    """Whether a watcher has something to be told; checks what always holds."""
+    assert row["lastSeen"] <= row["notified"] <= row["material"], row
+    return bool(row["notified"] > row["lastSeen"])
 
 
-async def show(world: World, session_id: str, since: int = 0) -> admin_pb2.ShowSignalsResponse:
-    """`netclaw signals show`."""
-    response: admin_pb2.ShowSignalsResponse = await world.peer.admin.ShowSignals(
-        admin_pb2.ShowSignalsRequest(session_id=session_id, since=since),
-        metadata=world.peer.metadata,
-    )
-    return response
+async def goal(world: World, name: str, *words: str) -> Row:
+    """`goal set`: the change that costs no model call."""
+    row: Row = (await cli(world, "goal", "set", name, *words, "--json")).json
+    return row
 
 
-async def marks(world: World, watcher: str, target: str) -> tuple[int, int, int]:
-    """Seen, notified and material of one watch."""
-    response = await world.peer.admin.ListWatches(
-        admin_pb2.ListWatchesRequest(session_id=watcher), metadata=world.peer.metadata
-    )
-    (row,) = [row for row in response.watches if (row.watcher, row.target) == (watcher, target)]
-    return row.last_seen, row.notified, row.material
+async def told(world: World, watcher: str) -> list[Told]:
+    """The lines that each turn of a watcher was given, turns without one left out."""
+    rows = await world.peer.history(watcher)
+    notes = [row.text for row in rows if row.role == "note"]
+    return [found for found in map(lines_in, notes) if found]
 
 
-async def until_marks(
-    world: World, watcher: str, target: str, wanted: tuple[int, int, int]
-) -> None:
-    """Poll a watch until it stands so; bounded."""
-    found = (0, 0, 0)
-    try:
-        async with asyncio.timeout(WAIT_S):
-            while (found := await marks(world, watcher, target)) != wanted:
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"the watch of {target} stands at {found}, not {wanted}") from None
+def lines_in(text: str) -> Told:
+    """The notices of a text, in their order."""
+    return [(found["target"], int(found["since"])) for found in LINE.finditer(text)]
 
 
-async def until_quiet(world: World, watcher: str, target: str) -> None:
-    """Poll until the watcher has nothing open about the target and nothing to do; bounded."""
-    found: object = None
-    try:
-        async with asyncio.timeout(WAIT_S):
-            while True:
-                seen, notified, _ = await marks(world, watcher, target)
-                row = (await world.peer.rows())[watcher]
-                found = (seen, notified, row.phase, row.pending_inputs)
-                if seen == notified and row.pending_inputs == 0 and row.phase in QUIET:
-                    return
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"{watcher} does not come to rest: {found}") from None
-
-
-QUIET = ("ready", "passive")
-
-
-async def speak(world: World, target: str, text: str = "hm [[reply:yes]]") -> None:
-    """A person writes to the target, and is answered."""
-    await world.peer.turn(target, text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """One notice that a turn of a watcher told of."""
-
-    turn_id: str
-    target: str
-    since: int
-    mark: int
-
-    @property
-    def line(self) -> str:
-        """As the model read it."""
-        return line(self.target, self.since)
-
-
-async def told(world: World, watcher: str = WATCHER) -> list[Told]:
-    """What the watcher's turns told of for good, in order.
-
-    Not what a turn told of that failed before the model's first answer was on record.
-    """
-    return told_in(await world.peer.journal(watcher))
-
-
-def told_in(rows: list[Row]) -> list[Told]:
-    """The same of a journal."""
-    check_journal(rows, is_settled=False)
+async def until_told(world: World, watcher: str, count: int = 1) -> list[Told]:
+    """The same once so many turns were given lines and every message is answered; bounded."""
     found: list[Told] = []
-    answered = {row["payload"]["turn_id"] for row in rows if row["type"] in _ANSWERS}
-    failed = {row["payload"]["turn_id"] for row in rows if row["type"] == "TurnFailed"}
-    for row in rows:
-        payload = row["payload"]
-        if row["type"] != "TurnStarted" or payload["turn_id"] in failed - answered:
-            continue
-        found += [
-            Told(
-                turn_id=payload["turn_id"],
-                target=notice["target"],
-                since=notice["since"],
-                mark=notice["mark"],
-            )
-            for notice in payload.get("notices", [])
-        ]
+
+    async def is_there() -> bool:
+        found[:] = await told(world, watcher)
+        return len(found) >= count and await is_quiet(world, watcher)
+
+    await until(is_there, lambda: f"{watcher} was told {found}, not {count} times")
     return found
 
 
-_ANSWERS = frozenset({"RoundRecorded", "TurnRecorded"})
+async def is_quiet(world: World, name: str) -> bool:
+    """Whether nothing of a session waits or runs."""
+    return all(
+        entry.outcome not in {"waiting", "running"} for entry in await world.peer.ledger(name)
+    )
 
 
-def wakes_in(rows: list[Row]) -> list[str]:
-    """The source ids of a journal's wakes."""
-    return [
-        row["payload"]["source_message_id"]
-        for row in rows
-        if row["type"] == "InputAdmitted"
-        and str(row["payload"].get("source_message_id") or "").startswith("signal:")
-    ]
+async def wakes(world: World, name: str) -> list[str]:
+    """What became of each wake of a session."""
+    return [row.outcome for row in await world.peer.ledger(name) if row.source == "signal"]
+
+
+async def until(is_met: Callable[[], Awaitable[bool]], tell: Callable[[], str]) -> None:
+    """Wait for something that has to be asked for; `tell` says what is wrong after a while."""
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while not await is_met():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(tell()) from None
+
+
+async def sessions(world: World, *names: str) -> None:
+    """Sessions that each had a first turn."""
+    await asyncio.gather(*(person(world, name) for name in names))
+
+
+async def hold(world: World, name: str, gate: str = "busy") -> None:
+    """Keep a session at work until its gate is opened; its turn says nothing more."""
+    await world.peer.send(name, f"[[gate:{gate}]] [[reply:ok]]", sender="U1")
+    await world.at_gate(gate)
+
+
+async def held_run(world: World, name: str = NAME) -> admin_pb2.RunRow:
+    """A child run that waits at its gate, handed over by a session in a turn of its own."""
+    (row,) = await begin(world, HELD, name=name)
+    await world.at_gate("early")
+    return row
+
+
+async def written_to(world: World, row: admin_pb2.RunRow, count: int = 1) -> None:
+    """People write so often to a run that waits at its first gate, which opens; all is taken up."""
+    for number in range(count):
+        await world.peer.send(row.session_id, f"please look again, {number}", sender="U1")
+    world.open_gate("early")
+    await until_kind(world, row.session_id, "human_direct_message", count)
+
+
+def database(world: World) -> closing[sqlite3.Connection]:
+    """The daemon's own database, beside it."""
+    return closing(sqlite3.connect(world.home / "netclaw.db", timeout=10, isolation_level=None))
+
+
+def execute(world: World, *statements: str) -> None:
+    """Change the database behind the daemon's back."""
+    with database(world) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def log_text(world: World) -> str:
+    """Everything that the tables of state awareness hold, as text."""
+    tables = ("events", "heads")
+    with database(world) as connection:
+        rows = [
+            row
+            for table in (*(f"session_state_{name}" for name in tables), "session_watch_cursors")
+            for row in connection.execute(f"SELECT * FROM {table}")  # noqa: S608 - named above
+        ]
+    return repr(rows)
