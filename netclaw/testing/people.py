@@ -59,3 +59,7 @@ BOB = authority(
 STRANGER = authority("U9", Principal.UNTRUSTED, source=SourceKind.SLACK, boundary="slack:T1/C1")
 REMINDER = authority(None, Principal.AUTOMATION, source=SourceKind.REMINDER, boundary="reminder:r1")
 WEBHOOK = authority(None, Principal.AUTOMATION, source=SourceKind.WEBHOOK, boundary="webhook:w1")
+WAKE = authority(None, Principal.AUTOMATION, source=SourceKind.SIGNAL, boundary="signal")
+"""A watched session changed."""
+OTHER_SESSION = authority("cli/other", Principal.AUTOMATION, source=SourceKind.SESSION)
+"""Another session's model sent something."""
