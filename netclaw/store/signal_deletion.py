@@ -29,11 +29,10 @@ _OF_RUNS = (
 def former_version(scope: WriteScope, row: SessionRow) -> int:
     """Up to where somebody may have known the session, in this life or an earlier one."""
     try:
-        last, gone = signal_log.head(scope.db, SessionId(row.key))
+        return signal_log.head(scope.db, SessionId(row.key)).former_version
     except apsw.SQLError as error:
         scope.signal_health.failed(error)
         return row.state_version
-    return max(last, gone - 1, 0)
 
 
 def bury(scope: WriteScope, row: SessionRow) -> None:

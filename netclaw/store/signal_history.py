@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from netclaw.core.ids import SessionId
+from netclaw.core.signals.history import Head, page
 from netclaw.ports.signals import StateChanges
 from netclaw.store import signal_log
-from netclaw.store.connection import Database, Value
+from netclaw.store.connection import Database, Row, Value
 from netclaw.store.signal_log import EVENT_COLUMNS
 
 _SELECT = f"SELECT {EVENT_COLUMNS} FROM session_state_events"  # noqa: S608 names of our own
@@ -23,40 +24,31 @@ _NEWEST = "SELECT seq FROM sqlite_sequence WHERE name = 'session_state_events'"
 
 def of_session(db: Database, target: SessionId, since: int, limit: int) -> StateChanges:
     """The events of one session after a version, one page of them."""
-    head, gone = signal_log.head(db, target)
+    found = db.rows(_OF_SESSION, (target, since, limit + 1))
     first = _number(db, _FIRST_OF_SESSION, (target,))
-    return _changes(db, _OF_SESSION, (target, since), limit, head=head, gone=gone, first=first)
+    return _changes(found, limit, since, signal_log.head(db, target), first)
 
 
 def of_all(db: Database, since: int, limit: int) -> StateChanges:
     """The events of all sessions after a sequence, one page of them."""
-    head = _number(db, _NEWEST) or 0
-    gone = _number(db, _GONE) or 0
-    first = _number(db, _FIRST)
-    return _changes(db, _OF_ALL, (since,), limit, head=head, gone=gone, first=first)
+    found = db.rows(_OF_ALL, (since, limit + 1))
+    head = Head(last=_number(db, _NEWEST) or 0, gone=_number(db, _GONE) or 0)
+    return _changes(found, limit, since, head, _number(db, _FIRST))
 
 
 def _changes(
-    db: Database,
-    sql: str,
-    values: tuple[Value, ...],
-    limit: int,
-    *,
-    head: int,
-    gone: int,
-    first: int | None,
+    found: list[Row], limit: int, since: int, head: Head, first: int | None
 ) -> StateChanges:
-    since = cast("int", values[-1])
-    found = db.rows(sql, (*values, limit + 1))
+    shown, is_truncated = page(found, limit)
     return StateChanges(
-        state_version=head,
-        events=tuple(signal_log.event_from(row) for row in found[:limit]),
-        is_truncated=len(found) > limit,
-        earliest_available=first if first is not None else head and head + 1,
-        has_history_gap=since < gone,
+        state_version=head.last,
+        events=tuple(signal_log.event_from(row) for row in shown),
+        is_truncated=is_truncated,
+        earliest_available=head.earliest_available(first),
+        has_history_gap=head.has_gap_after(since),
     )
 
 
 def _number(db: Database, sql: str, values: tuple[Value, ...] = ()) -> int | None:
     found = db.row(sql, values)
-    return None if found is None else cast("int", found[0])
+    return None if found is None else cast("int | None", found[0])

@@ -24,6 +24,7 @@ from netclaw.core.signals.events import (
     SignalKind,
     SignalPayload,
 )
+from netclaw.core.signals.history import Head
 from netclaw.store import watch_table
 from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
@@ -162,24 +163,27 @@ def exists(db: Database, session_id: SessionId) -> bool:
     return db.row("SELECT 1 FROM sessions WHERE key = ?", (session_id,)) is not None
 
 
-def head(db: Database, session_id: SessionId) -> tuple[int, int]:
+def head(db: Database, session_id: SessionId) -> Head:
     """A session's state version, and what of its history is gone."""
     found = db.row(
         "SELECT last_sequence, pruned_max_sequence FROM session_state_heads WHERE session_key = ?",
         (session_id,),
     )
-    return (0, 0) if found is None else (cast("int", found[0]), cast("int", found[1]))
+    if found is None:
+        return Head()
+    return Head(last=cast("int", found[0]), gone=cast("int", found[1]))
 
 
 def inherit_gap(scope: WriteScope, session_id: SessionId, former: int) -> None:
     """A session of this key was deleted at this version: whoever knows no more missed its end."""
+    fresh = Head(last=former).of_next_life()
 
     def work(book: SignalBook) -> None:
         del book
         scope.db.run(
             "INSERT INTO session_state_heads (session_key, agent_id, last_sequence,"
             " pruned_max_sequence, updated_at) VALUES (?, ?, 0, ?, ?)",
-            (session_id, _agent(scope.db, session_id), former + 1, scope.now),
+            (session_id, _agent(scope.db, session_id), fresh.gone, scope.now),
         )
 
     attempt(scope, work)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
+from netclaw.core.signals.retention import too_old_before
 from netclaw.ports.signals import PruneOutcome, SignalLimits
 from netclaw.store import watch_table
 from netclaw.store.connection import Value
 from netclaw.store.scope import WriteScope
-
-DAY_MS = 24 * 3_600_000
 
 _STAMP = (
     "UPDATE session_state_heads SET pruned_max_sequence ="
@@ -26,7 +25,7 @@ _LAST_TOO_MANY = "SELECT sequence FROM session_state_events ORDER BY sequence DE
 
 def prune(scope: WriteScope, limits: SignalLimits, *, at: int) -> PruneOutcome:
     """In this order, in one transaction: too old, too many, forgotten."""
-    before = at - limits.retention_days * DAY_MS
+    before = too_old_before(at, limits.retention_days)
     events = _remove(scope, _OLD, before)
     last = scope.db.row(_LAST_TOO_MANY, (limits.row_cap,))
     if last is not None:

@@ -130,7 +130,7 @@ def _watch(scope: WriteScope, watcher: SessionId, target: SessionId, *, at: int)
         return False
     before = watch_table.find(scope.db, watcher, target)
     row = None if before is None else before.cursor
-    head, _ = signal_log.head(scope.db, target)
+    head = signal_log.head(scope.db, target).last
     after = custody.moved(before, cursors.watch(row, watcher, target, head))
     watch_table.save(scope.db, [after], at=at)
     return True

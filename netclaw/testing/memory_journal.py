@@ -15,6 +15,7 @@ from netclaw.core.ids import AppendId, SessionId
 from netclaw.core.session import events as ev
 from netclaw.core.session.admission import check_run
 from netclaw.core.settings import DaemonSettings
+from netclaw.core.signals.history import Head
 from netclaw.ports.journal import (
     Admission,
     AdmitRequest,
@@ -126,7 +127,8 @@ class MemoryJournal(MemorySignalLists, MemoryLives, MemoryAnswers, MemoryJobList
             return known.record(), False
         life, incarnation, version = self._data.graves.pop(new.session_id, (0, 0, 0))
         if version:
-            self._data.signals.gone[new.session_id] = version + 1
+            former = Head(last=version)
+            self._data.signals.heads[new.session_id] = former.of_next_life()
         session = MemorySession(
             new=new, life=life + 1, incarnation=incarnation, last_activity_at=new.at
         )

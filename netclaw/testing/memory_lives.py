@@ -111,7 +111,7 @@ class MemoryLives:
             session = self._known(session_id)
             del self._data.sessions[session_id]
             if session.new.kind is not ev.SessionKind.CHILD:  # whose key is never used again
-                version = self._data.signals.version(session_id)
+                version = self._data.signals.head(session_id).former_version
                 self._data.graves[session_id] = (session.life, session.incarnation, version)
             self._data.outbox.forget(session_id)
             is_child = session.new.kind is ev.SessionKind.CHILD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import NoticeMark
@@ -11,9 +11,9 @@ from netclaw.core.signals import cursors, custody
 from netclaw.core.signals.cursors import Notice, NoticeChange
 from netclaw.core.signals.custody import Watch
 from netclaw.core.signals.events import Signal, SignalEvent
+from netclaw.core.signals.history import Head, page
+from netclaw.core.signals.retention import too_old_before
 from netclaw.ports.signals import PruneOutcome, SignalLimits, SignalsCommitted, StateChanges
-
-DAY_MS = 24 * 3_600_000
 
 Pair = tuple[SessionId, SessionId]
 """A watcher and its target."""
@@ -25,9 +25,7 @@ class MemorySignals:
 
     events: list[SignalEvent] = field(default_factory=list)
     newest: int = 0
-    heads: dict[SessionId, int] = field(default_factory=dict)
-    gone: dict[SessionId, int] = field(default_factory=dict)
-    """Who knows less of a session than this does not know what is gone."""
+    heads: dict[SessionId, Head] = field(default_factory=dict)
     watches: dict[Pair, Watch] = field(default_factory=dict)
     touched: dict[Pair, int] = field(default_factory=dict)
     """When anything last happened to a watch."""
@@ -55,7 +53,7 @@ class MemorySignals:
         event = SignalEvent(sequence=self.newest, signal=signal)
         self.events.append(event)
         self.told_events.append(event)
-        self.heads[signal.target] = event.sequence
+        self.heads[signal.target] = replace(self.head(signal.target), last=event.sequence)
         if signal.kind.is_material:
             for watcher in cursors.watchers_to_tell(
                 parent, self.holders(signal.target), signal.actor
@@ -117,7 +115,7 @@ class MemorySignals:
         """Watch from the target's head on."""
         before = self.watches.get((watcher, target))
         row = None if before is None else before.cursor
-        after = cursors.watch(row, watcher, target, self.heads.get(target, 0))
+        after = cursors.watch(row, watcher, target, self.head(target).last)
         self._keep(before, custody.moved(before, after), at)
 
     def forget(self, is_meant: Callable[[SessionId, SessionId], bool]) -> int:
@@ -140,9 +138,9 @@ class MemorySignals:
 
     # Ends.
 
-    def version(self, session_id: SessionId) -> int:
-        """Up to where somebody may have known a session."""
-        return max(self.heads.get(session_id, 0), self.gone.get(session_id, 0) - 1, 0)
+    def head(self, session_id: SessionId) -> Head:
+        """A session's version, and what of its history is gone."""
+        return self.heads.get(session_id, Head())
 
     def bury(self, session_id: SessionId, *, is_child: bool) -> None:
         """Remove what concerns a deleted session; of a child run, only what it watches."""
@@ -157,11 +155,10 @@ class MemorySignals:
         self.forget(lambda _watcher, target: is_gone(target))
         self.events = [event for event in self.events if not is_gone(event.signal.target)]
         self.heads = {key: head for key, head in self.heads.items() if not is_gone(key)}
-        self.gone = {key: last for key, last in self.gone.items() if not is_gone(key)}
 
     def prune(self, limits: SignalLimits, at: int) -> PruneOutcome:
         """Remove what is too old, then what is too much, then forgotten cursors."""
-        before = at - limits.retention_days * DAY_MS
+        before = too_old_before(at, limits.retention_days)
         total = len(self.events)
         self._remove([event for event in self.events if event.signal.occurred_at < before])
         self._remove(self.events[: max(0, len(self.events) - limits.row_cap)])
@@ -173,7 +170,7 @@ class MemorySignals:
     def _remove(self, gone: list[SignalEvent]) -> None:
         for event in gone:
             target = event.signal.target
-            self.gone[target] = max(self.gone.get(target, 0), event.sequence)
+            self.heads[target] = self.head(target).without(event.sequence)
         self.events = [event for event in self.events if event not in gone]
 
     # Reads.
@@ -181,19 +178,20 @@ class MemorySignals:
     def changes(self, target: SessionId, since: int, limit: int) -> StateChanges:
         """What changed in a session after a version."""
         kept = [event for event in self.events if event.signal.target == target]
-        return _page(kept, self.heads.get(target, 0), self.gone.get(target, 0), since, limit)
+        return _changes(kept, self.head(target), since, limit)
 
     def all_changes(self, since: int, limit: int) -> StateChanges:
         """What changed in any session after a version."""
-        return _page(self.events, self.newest, max(self.gone.values(), default=0), since, limit)
+        gone = max((head.gone for head in self.heads.values()), default=0)
+        return _changes(self.events, Head(last=self.newest, gone=gone), since, limit)
 
 
-def _page(kept: list[SignalEvent], head: int, gone: int, since: int, limit: int) -> StateChanges:
-    later = [event for event in kept if event.sequence > since]
+def _changes(kept: list[SignalEvent], head: Head, since: int, limit: int) -> StateChanges:
+    shown, is_truncated = page([event for event in kept if event.sequence > since], limit)
     return StateChanges(
-        state_version=head,
-        events=tuple(later[:limit]),
-        is_truncated=len(later) > limit,
-        earliest_available=kept[0].sequence if kept else head and head + 1,
-        has_history_gap=since < gone,
+        state_version=head.last,
+        events=shown,
+        is_truncated=is_truncated,
+        earliest_available=head.earliest_available(kept[0].sequence if kept else None),
+        has_history_gap=head.has_gap_after(since),
     )

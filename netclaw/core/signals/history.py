@@ -40,13 +40,17 @@ class Head:
         """After an event with this sequence was pruned."""
         return Head(last=self.last, gone=max(self.gone, removed))
 
+    @property
+    def former_version(self) -> int:
+        """The highest version that anybody can have of the session, or of a former life of it."""
+        return max(self.last, self.gone - 1, 0)
+
     def of_next_life(self) -> Head:
         """Of a session that is made under the key of this one, which was deleted (decision 55).
 
         Nothing is recorded of it yet, and every version that anybody has is of the former life.
         """
-        former = max(self.last, self.gone - 1, 0)
-        return Head(gone=former + 1)
+        return Head(gone=self.former_version + 1)
 
 
 def check_version(since: int) -> int:
