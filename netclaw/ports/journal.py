@@ -23,7 +23,9 @@ from netclaw.ports.answers import ConsentStore
 from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.job_records import JobStore
+from netclaw.ports.session_sends import SessionSendStore
 from netclaw.ports.signals import SignalStore
+from netclaw.ports.upstream import UpstreamStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +258,9 @@ CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
-class JournalStore(ConsentStore, JobStore, ChildStore, SignalStore, Protocol):
+class JournalStore(
+    ConsentStore, JobStore, ChildStore, SignalStore, UpstreamStore, SessionSendStore, Protocol
+):
     """The one owner of the database; every method may raise a `StorageError`."""
 
     def set_listener(self, listener: CommitListener) -> None:

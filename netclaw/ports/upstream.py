@@ -111,6 +111,6 @@ class UpstreamStore(Protocol):
         """Move the marker and record what was found on the way, both or neither."""
 
     async def remove_upstream(
-        self, link: UpstreamLink, own: OwnSide, *, signal: Signal, at: int
+        self, link: UpstreamLink, own: OwnSide, *, signal: Signal
     ) -> UpstreamWrite:
         """End the link and record why, both or neither."""

@@ -38,6 +38,7 @@ from netclaw.store.signal_book import SignalBook
 
 E = TypeVar("E", bound=SessionEvent)
 
+_END_LINK = "DELETE FROM session_upstream_links WHERE session_key = ?"
 _CHILD_OF_RUN = (
     "SELECT child FROM child_runs WHERE session = ? AND run_id = ? AND ended_seq IS NULL"
 )
@@ -221,7 +222,7 @@ def _run_ended(
 def _session_reset(
     scope: WriteScope, row: SessionRow, new: JournalRow, event: SessionReset
 ) -> None:
-    """A new life wants nothing yet: no goal, and it watches nobody (decision 90)."""
+    """A new life wants nothing yet: no goal, it watches nobody, it goes on from no transcript."""
     del event
     if row.goal:
         cleared = GoalSet(text="", status=GoalStatus.ACTIVE, actor=SYSTEM)
@@ -230,6 +231,7 @@ def _session_reset(
     def work(book: SignalBook) -> None:
         watch_table.remove(scope.db, book, watch_table.of_watcher(scope.db, SessionId(row.key)))
         row.told_notices = 0
+        scope.db.run(_END_LINK, (row.key,))
 
     signal_log.attempt(scope, work)
 

@@ -43,8 +43,10 @@ from netclaw.store.lock import HomeLock
 from netclaw.store.migrations import migrate, refuse_foreign_file
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import SessionCache, SpaceGauge, Work, WriteScope
+from netclaw.store.session_sends import SessionSends
 from netclaw.store.signal_book import SignalHealth
 from netclaw.store.signals import Signals
+from netclaw.store.upstream_links import UpstreamLinks
 from netclaw.store.writer import GroupWriter
 
 logger = logging.getLogger(__name__)
@@ -67,7 +69,9 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists, Signals):
+class SqliteJournalStore(
+    ConsentAnswers, JobLists, ChildLists, Signals, UpstreamLinks, SessionSends
+):
     """One database file; see the port for the contract of each method.
 
     Made by `open` on the event loop that will use it. After an unclean stop a quick check runs in
@@ -329,7 +333,7 @@ class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists, Signals):
 
     async def counts(self) -> StoreCounts:
         """Totals for status."""
-        size = sum(_size(Path(f"{self._path}{suffix}")) for suffix in ("", "-wal"))
+        size = health.size_on_disk(self._path)
         return await self._readers.read(lambda db: sessions.counts(db, database_bytes=size))
 
     async def check_integrity(self, *, is_full: bool) -> str | None:
@@ -388,10 +392,3 @@ class SqliteJournalStore(ConsentAnswers, JobLists, ChildLists, Signals):
         self.soundness = Soundness.DAMAGED if found else Soundness.SOUND
         if found:
             logger.error("the quick check after an unclean stop found damage: %s", found)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

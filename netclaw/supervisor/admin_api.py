@@ -26,6 +26,7 @@ from netclaw.core.session.outputs import ErrorOutput, TurnCompletedOutput
 from netclaw.core.session.state import SessionState
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.supervisor.admissions import Admissions
+from netclaw.supervisor.adoption_api import AdminAdoptions
 from netclaw.supervisor.awareness import Awareness
 from netclaw.supervisor.callers import Caller, stored_position
 from netclaw.supervisor.child_purge import ChildPurge
@@ -90,7 +91,7 @@ class Daemon(Protocol):
         """Read the configuration again; raises `InvalidArgumentError`, nothing changed."""
 
 
-class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals):
+class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals, AdminAdoptions):
     """Implements `Admin` of admin.proto; see there for what each method promises."""
 
     def __init__(

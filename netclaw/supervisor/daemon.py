@@ -53,6 +53,7 @@ from netclaw.supervisor.starts import Starter
 from netclaw.supervisor.storage_health import StorageHealth
 from netclaw.supervisor.tasks import OnFault, Tasks
 from netclaw.supervisor.uploads import Uploads
+from netclaw.supervisor.upstream_monitor import UpstreamMonitor
 
 _log = logging.getLogger(__name__)
 
@@ -150,6 +151,7 @@ class Supervisor:
         self._attachments = Attachments(self.services, self.router)
         admissions = Admissions(self.services, self.router, self._uploads)
         self._awareness = Awareness(self.services, self.router)
+        self._monitor = UpstreamMonitor(self.services)
         self._purge = ChildPurge(
             self.services, self.router, self._children, forget=admissions.forget
         )
@@ -235,6 +237,7 @@ class Supervisor:
         self._tasks.start(JobCleanup(self.services).run(), name="clean-up of jobs")
         self._tasks.start(self._purge.run(), name="purge of child runs")
         self._tasks.start(self._awareness.keep_pruned(), name="pruning of signals")
+        self._tasks.start(self._monitor.run(), name="monitor of transcripts")
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -295,6 +298,7 @@ class Supervisor:
     async def _end(self, *, is_restart: bool) -> None:
         self._is_watching_over.set()
         self._awareness.stop()
+        self._monitor.stop()
         extra_s = self._extra_s(Wish.RESTART if is_restart else Wish.STOP)
         self._drain = Drain(
             self.services,

@@ -147,7 +147,7 @@ class AdminSignals:
         """What the operator wants of it; recorded as a person's change if it is one."""
         session_id = parse_session_id(request.session_id)
         outcome = await self._services.store.set_goal(
-            session_id, _goal_change(request), actor=_operator(), at=self._services.now_ms()
+            session_id, _goal_change(request), actor=operator_at_host(), at=self._services.now_ms()
         )
         return _goal_row(session_id, outcome.goal, is_changed=outcome.is_changed)
 
@@ -226,7 +226,7 @@ def _status(word: str) -> GoalStatus:
         raise InvalidArgumentError(f"{word!r} is no status of a goal; it is {known}.") from None
 
 
-def _operator() -> Actor:
+def operator_at_host() -> Actor:
     """The person at this host, by the id that the command line sends messages with."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name

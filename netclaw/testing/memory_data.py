@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import SessionKind
+from netclaw.core.signals.upstream import UpstreamLink
 from netclaw.ports.journal import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
+from netclaw.testing.memory_sends import MemorySends
 from netclaw.testing.memory_session import MemorySession, StateReader
 from netclaw.testing.memory_signals import MemorySignals
 
@@ -19,6 +21,9 @@ class MemoryData:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict)
     graves: dict[SessionId, tuple[int, int, int]] = field(default_factory=dict)
     signals: MemorySignals = field(default_factory=MemorySignals)
+    links: dict[SessionId, tuple[int, UpstreamLink]] = field(default_factory=dict)
+    """Followed transcripts, each with the life of the session that it belongs to."""
+    sends: MemorySends = field(default_factory=MemorySends)
     outbox: MemoryOutbox = field(default_factory=MemoryOutbox)
     read_state: StateReader | None = None
     """Tells which sessions wait for people alone; without it none does."""

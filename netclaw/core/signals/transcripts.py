@@ -47,8 +47,9 @@ class Line:
 
 _NOBODY = Line(speaker=Speaker.NOBODY)
 
-_PEOPLE = frozenset({"user", "human"})
-_MODELS = frozenset({"assistant", "model", "ai"})
+# Compared, not looked up: what stands there need not be a text.
+_PEOPLE = ("user", "human")
+_MODELS = ("assistant", "model", "ai")
 
 _NOT_TYPED = (
     "<local-command-",
@@ -114,7 +115,7 @@ def _of_claude_code(found: Json) -> Line:
     if found.get("type") == "attachment" and isinstance(attachment, dict):
         return _of_queued(found, cast("Json", attachment))
     message = found.get("message")
-    if found.get("type") not in {"user", "assistant"} or not isinstance(message, dict):
+    if found.get("type") not in ("user", "assistant") or not isinstance(message, dict):
         return _NOBODY
     line = _line(_speaker(found["type"]), message.get("content"), found.get("timestamp"))
     if line.speaker is Speaker.PERSON and line.text.lstrip().startswith(_NOT_TYPED):
@@ -161,7 +162,7 @@ def _line(speaker: Speaker, content: object, time: object) -> Line:
     return Line(speaker=speaker, text=_valid("\n".join(texts)), at=_time(time))
 
 
-_SHOWN = frozenset({"image", "document"})
+_SHOWN = ("image", "document")
 """Blocks without words that a person put there."""
 
 
