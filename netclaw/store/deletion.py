@@ -9,7 +9,7 @@ from typing import cast
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import SessionKind
-from netclaw.store import signal_deletion
+from netclaw.store import send_table, signal_deletion
 from netclaw.store.connection import Database
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import WriteScope
@@ -80,6 +80,7 @@ def bury(scope: WriteScope, session_id: SessionId) -> str:
             (row.key, row.life, row.incarnation, signal_deletion.former_version(scope, row)),
         )
     signal_deletion.bury(scope, row)
+    send_table.session_deleted(scope, row)
     grave = f"{GRAVE}{row.id}"
     scope.db.run(
         "UPDATE sessions SET key = ?, is_quarantined = 0, pending_inputs = 0, pending_answers = 0,"

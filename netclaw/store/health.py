@@ -79,3 +79,15 @@ def _faults(db: Database, *, is_full: bool) -> str | None:
 def check_file(path: Path, *, is_full: bool) -> str | None:
     """Check a database that no daemon uses; hold the home's lock. Raises a `StorageError`."""
     return IntegrityCheck(path, ForkGuard()).run(is_full=is_full)
+
+
+def size_on_disk(path: Path) -> int:
+    """Bytes of the database and of what was not moved into it yet."""
+    return sum(_size(Path(f"{path}{suffix}")) for suffix in ("", "-wal"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

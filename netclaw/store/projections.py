@@ -40,7 +40,7 @@ from netclaw.core.session.events import (
 )
 from netclaw.core.session.goal_events import GoalSet, GoalStatus
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
-from netclaw.store import job_table, open_consents, run_table
+from netclaw.store import job_table, open_consents, run_table, send_table
 from netclaw.store.connection import Value
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
@@ -66,6 +66,10 @@ def _has_answers(row: SessionRow) -> bool:
 
 def _is_asking(row: SessionRow) -> bool:
     return bool(row.answers or row.consents)
+
+
+def _is_asking_or_sending(row: SessionRow) -> bool:
+    return bool(row.answers or row.consents or row.sent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,7 @@ def _turn_recorded(scope: WriteScope, row: SessionRow, seq: int, event: TurnReco
     run_table.end_turn(scope, row, event.turn_id, seq)
     is_completed = event.outcome is TurnOutcome.COMPLETED
     job_table.end_turn(scope, row, event.turn_id, seq, is_completed=is_completed)
+    send_table.turn_ended(scope, row, event)
 
 
 def _turn_failed(scope: WriteScope, row: SessionRow, seq: int, event: TurnFailed) -> None:
@@ -116,6 +121,7 @@ def _turn_failed(scope: WriteScope, row: SessionRow, seq: int, event: TurnFailed
     _end_turn(scope, row, event.turn_id, event.input_ids, FAILED)
     run_table.end_turn(scope, row, event.turn_id, seq)
     job_table.end_turn(scope, row, event.turn_id, seq, is_completed=False)
+    send_table.turn_ended(scope, row, event)
     _forget_answers(scope, row, event.closed_call_ids)
 
 
@@ -177,6 +183,7 @@ def _result_recorded(
     del seq
     _forget_answers(scope, row, (event.result.call_id,))
     open_consents.close_call(scope, row, event.result.call_id)
+    send_table.result_recorded(scope, row, event)
 
 
 def _consent_answered(scope: WriteScope, row: SessionRow, seq: int, event: ConsentAnswered) -> None:
@@ -238,6 +245,7 @@ def _session_reset(scope: WriteScope, row: SessionRow, seq: int, event: SessionR
     open_consents.forget_all(scope, row)
     job_table.end_life(scope, row, seq)
     run_table.end_life(scope, row, seq)
+    send_table.life_ended(scope, row)
 
 
 # Each entry pairs an event's name with the function that takes that event, so the cast is safe.
@@ -253,7 +261,7 @@ PROJECTIONS: Mapping[str, Projection[SessionEvent]] = {
         (GoalSet, Projection(apply=_goal_set)),
         (AnswerAdmitted, Projection(apply=_answer_admitted)),
         (ToolBatchStarted, Projection(apply=_batch_started, is_needed=_has_answers)),
-        (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_is_asking)),
+        (ToolResultRecorded, Projection(apply=_result_recorded, is_needed=_is_asking_or_sending)),
         (ConsentRequested, Projection(apply=open_consents.consent_requested)),
         (ConsentAnswered, Projection(apply=_consent_answered, is_needed=_is_asking)),
         (ConsentWithdrawn, Projection(apply=_consent_withdrawn, is_needed=_is_asking)),

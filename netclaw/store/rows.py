@@ -110,6 +110,10 @@ class SessionRow:
     """Child runs that are not told of, with the turn that is about to."""
     told_notices: int = 0
     """Notices that the open turn tells of, while it can still come to nothing."""
+    sent: tuple[str, ...] = ()
+    """Calls that sent a message to another session and are not over."""
+    awaited: tuple[str, ...] = ()
+    """Inputs that other sessions sent, whose turn has not ended."""
 
     def copy(self) -> SessionRow:
         """A row to work on."""
@@ -186,6 +190,7 @@ def load_session(db: Database, key: str) -> SessionRow | None:
     row = SessionRow(*values)  # type: ignore[arg-type]  # the schema is STRICT
     if row.pending_inputs:
         row.pending = _load_pending(db, row.id)
+        row.awaited = _load_awaited(db, row.id)
     if row.pending_answers:
         found = db.rows("SELECT call_id FROM answers WHERE session = ? ORDER BY seq", (row.id,))
         row.answers = tuple(str(call_id) for (call_id,) in found)
@@ -195,6 +200,7 @@ def load_session(db: Database, key: str) -> SessionRow | None:
         row.jobs = _load_jobs(db, row.id)
         row.runs = _load_runs(db, row.id)
         row.told_notices = _count_told(db, key)
+        row.sent = calls_of_sends(db, row.id)
     return row
 
 
@@ -261,6 +267,21 @@ def _load_runs(db: Database, session: int) -> Mapping[str, str | None]:
         (session,),
     )
     return {cast("str", run_id): cast("str | None", turn) for run_id, turn in found}
+
+
+def calls_of_sends(db: Database, session: int) -> tuple[str, ...]:
+    """Calls of a session that sent a message and are not over."""
+    found = db.rows(
+        "SELECT call_id FROM session_sends WHERE sender = ? AND is_late = 0 ORDER BY id", (session,)
+    )
+    return tuple(cast("str", call) for (call,) in found)
+
+
+def _load_awaited(db: Database, session: int) -> tuple[str, ...]:
+    found = db.rows(
+        "SELECT input_id FROM session_sends WHERE target = ? AND ended IS NULL", (session,)
+    )
+    return tuple(cast("str", item) for (item,) in found)
 
 
 def _count_told(db: Database, key: str) -> int:

@@ -37,13 +37,23 @@ from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_job_lists import MemoryJobLists
 from netclaw.testing.memory_lives import MemoryLives
 from netclaw.testing.memory_run_lists import MemoryRunLists
+from netclaw.testing.memory_sends import MemorySendLists, MemorySends
 from netclaw.testing.memory_session import MemorySession, draft_of
 from netclaw.testing.memory_signal_lists import MemorySignalLists
+from netclaw.testing.memory_upstream import MemoryUpstream
 
 _SUPERVISOR_CAUSE = "supervisor"
 
 
-class MemoryJournal(MemorySignalLists, MemoryLives, MemoryAnswers, MemoryJobLists, MemoryRunLists):
+class MemoryJournal(
+    MemorySignalLists,
+    MemoryUpstream,
+    MemoryLives,
+    MemoryAnswers,
+    MemoryJobLists,
+    MemoryRunLists,
+    MemorySendLists,
+):
     """See the port for the contract of each method."""
 
     def __init__(
@@ -93,6 +103,10 @@ class MemoryJournal(MemorySignalLists, MemoryLives, MemoryAnswers, MemoryJobList
     async def settle(self) -> None:
         """What can be read here was published in the same turn of the loop."""
 
+    @property
+    def _sends(self) -> MemorySends:
+        return self._data.sends
+
     def _known(self, session_id: SessionId) -> MemorySession:
         session = self._data.sessions.get(session_id)
         if session is None:
@@ -108,6 +122,7 @@ class MemoryJournal(MemorySignalLists, MemoryLives, MemoryAnswers, MemoryJobList
         self._data.sessions[session.new.session_id] = session
         self._record_facts(session)
         if rows:
+            self._sends.follow(session.new.session_id, rows)
             self._committer.publish(
                 Commit(session_id=session.new.session_id, append_id=append_id, rows=rows)
             )

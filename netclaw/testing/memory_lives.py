@@ -114,6 +114,7 @@ class MemoryLives:
                 version = self._data.signals.head(session_id).former_version
                 self._data.graves[session_id] = (session.life, session.incarnation, version)
             self._data.outbox.forget(session_id)
+            self._data.sends.bury(session_id)
             is_child = session.new.kind is ev.SessionKind.CHILD
             self._data.signals.bury(session_id, is_child=is_child)
             self._tell_signals()
