@@ -12,7 +12,7 @@ from netclaw.core.session.commands import StopTurn
 from netclaw.core.session.events import Recorded, SessionEvent
 from netclaw.core.session.outputs import ConsentRequestOutput, ConsentUpdateOutput
 from netclaw.core.tool_call import Attachment, OutcomeCategory, ToolCall, ToolReceipt, ToolResult
-from netclaw.testing.people import ALICE
+from netclaw.testing.people import ALICE, WAKE
 from netclaw.testing.story import Story
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.replay import Replay, number_outputs
@@ -197,3 +197,12 @@ def test_prompts_come_again_with_their_ends_as_they_were_released() -> None:
     replay = Replay()
     again = [output for row in story.journal for output in replay.feed(row)]
     assert [item for item in again if isinstance(item, PROMPTS)] == prompts
+
+
+def test_a_wake_that_had_nothing_to_tell_is_not_shown() -> None:
+    story = Story()
+    story.start()
+    story.admit("wake", by=WAKE)
+    assert story.state.turns == 1
+    replayed = Replay()
+    assert [replayed.feed(row) for row in story.journal if replayed.feed(row)] == []
