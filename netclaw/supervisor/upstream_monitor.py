@@ -48,8 +48,11 @@ THREADS = 4
 class UpstreamMonitor:
     """Looks at followed transcripts, tick by tick, until it is cancelled."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(
+        self, services: Services, *, timeout: Callable[[float], asyncio.Timeout] = asyncio.timeout
+    ) -> None:
         self._services = services
+        self._timeout = timeout
         self._is_stopped = False
         self._misses: dict[SessionId, Misses] = {}
         self._complaints: dict[SessionId, str] = {}
@@ -90,7 +93,7 @@ class UpstreamMonitor:
                 return
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left_s):
+                async with self._timeout(left_s):
                     await self._changed.wait()
 
     async def tick(self) -> None:

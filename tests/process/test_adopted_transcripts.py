@@ -1,0 +1,389 @@
+"""Sessions that go on from another program's transcript, with a real daemon and real files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from netclaw.wire.v1 import admin_pb2
+from tests.process.transcripts import QUICK, Adopter, Transcript, row, turns_of
+from tests.process.world import World
+
+pytestmark = pytest.mark.timeout(120)
+
+TALK = (row("what is it?"), row("It is a test.", "assistant"))
+
+
+@pytest.fixture
+async def quick() -> AsyncIterator[World]:
+    """A daemon that looks at transcripts ten times a second."""
+    async with World(config=QUICK) as world:
+        await world.start()
+        yield world
+
+
+@pytest.mark.requirement("signals.case-28")
+@pytest.mark.requirement("upstream.signal")
+async def test_what_people_write_elsewhere_is_one_event_a_look(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        await adopter.ticks()
+        assert await adopter.signals(session) == []
+
+        talk.add(row("and now?"))
+        (first,) = await adopter.wait_signals(session, 1)
+        assert (first.kind, first.actor_type) == ("human_direct_message", "human")
+        assert (first.summary, first.payload.channel) == ("human message via jsonl", "jsonl")
+        assert first.payload.turns == 0
+
+        talk.add(row("one") + row("two") + row("three") + row("four", "assistant"))
+        second = (await adopter.wait_signals(session, 2))[-1]
+        assert second.payload.turns == 3
+
+        half = row("half a row")
+        talk.add(half[:9])
+        await adopter.ticks()
+        assert len(await adopter.signals(session)) == 2
+        talk.add(half[9:-1])
+        await adopter.ticks()
+        assert len(await adopter.signals(session)) == 2
+        talk.add("\n")
+        await adopter.wait_signals(session, 3)
+        assert turns_of(await adopter.signals(session)) == 5
+
+
+@pytest.mark.requirement("signals.case-28")
+@pytest.mark.requirement("upstream.self-echo")
+async def test_an_echo_of_the_ten_newest_own_messages_is_none(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        for number in range(11):
+            await quick.peer.turn(session, f"own  message {number}")
+        own = len(await adopter.wait_signals(session, 11))
+        for number in range(1, 11):
+            talk.add(row(f" own message {number}\n"))
+        await adopter.ticks()
+        assert len(await adopter.signals(session)) == own
+        talk.add(row("own message 0"))
+        found = await adopter.wait_signals(session, own + 1)
+        assert found[-1].payload.channel == "jsonl"
+        assert found[-1].payload.turns == 0
+
+
+@pytest.mark.requirement("signals.case-29")
+@pytest.mark.requirement("upstream.missing")
+@pytest.mark.requirement("signals.readopted")
+async def test_a_file_that_is_gone_is_told_once_and_can_be_adopted_again(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        await adopter.ticks(1)
+        kept = talk.path.read_text()
+        talk.path.unlink()
+        (event,) = await adopter.wait_signals(session, 1)
+        assert (event.kind, event.actor_type) == ("upstream_missing", "system")
+        assert event.payload.channel == "jsonl"
+        await adopter.ticks(4)
+        assert len(await adopter.signals(session)) == 1
+
+        talk.path.write_text(kept + row("while nobody looked"))
+        await adopter.ticks()
+        assert len(await adopter.signals(session)) == 1
+        again = await adopter.adopt(talk, session)
+        assert (again.upstream, again.messages, again.created) == (str(talk.path), 0, False)
+        talk.add(row("after it"))
+        found = await adopter.wait_signals(session, 2)
+        assert (found[-1].kind, found[-1].payload.turns) == ("human_direct_message", 0)
+
+
+@pytest.mark.requirement("signals.case-29")
+@pytest.mark.requirement("upstream.not-missing")
+@pytest.mark.requirement("upstream.one-fails")
+async def test_a_file_that_cannot_be_read_is_not_gone_and_stops_no_other(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        moved = talk.path.with_name("moved.jsonl")
+        talk.path.rename(moved)
+        os.mkfifo(talk.path)
+        await adopter.ticks(5)
+        talk.path.unlink()
+        talk.path.symlink_to(moved)
+        await adopter.ticks(5)
+        assert await adopter.signals(session) == []
+        assert quick.daemon_log.count("it is not a regular file") == 1
+        talk.path.unlink()
+        moved.rename(talk.path)
+        talk.add(row("back again"))
+        await adopter.wait_signals(session, 1)
+
+
+@pytest.mark.requirement("upstream.busy")
+@pytest.mark.requirement("signals.trouble-05")
+async def test_the_transcript_of_a_session_at_work_waits(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        sent = await quick.peer.send(session, "[[gate:work]] [[reply:done]]")
+        await quick.at_gate("work")
+        own = len(await adopter.wait_signals(session, 1))
+        talk.add(row("meanwhile"))
+        talk.path.rename(talk.path.with_name("away.jsonl"))
+        await adopter.ticks(5)
+        assert len(await adopter.signals(session)) == own
+        talk.path.with_name("away.jsonl").rename(talk.path)
+        await adopter.ticks(2)
+        assert len(await adopter.signals(session)) == own
+        quick.open_gate("work")
+        await quick.peer.follow(session, sent)
+        found = await adopter.wait_signals(session, own + 1)
+        assert [event.kind for event in found[own:]] == ["human_direct_message"]
+
+
+@pytest.mark.requirement("upstream.replaced")
+async def test_a_file_that_shrank_or_was_replaced_is_followed_from_its_end(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        await adopter.ticks(1)
+        talk.path.write_text(row("short"))
+        await adopter.ticks()
+        other = talk.path.with_name("other.jsonl")
+        other.write_text(row("another file, and a long one at that") * 9)
+        other.replace(talk.path)
+        await adopter.ticks()
+        assert await adopter.signals(session) == []
+        assert quick.daemon_log.count("was shrunk") == 1
+        assert quick.daemon_log.count("was replaced") == 1
+        talk.add(row("new"))
+        found = await adopter.wait_signals(session, 1)
+        assert turns_of(found) == 1
+
+
+@pytest.mark.requirement("upstream.oversize")
+async def test_a_row_over_1_mib_holds_its_file_up_alone(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk, Transcript(*TALK) as other:
+        session = await adopter.adopt_watched(talk)
+        sound = await adopter.adopt_watched(other, "cli/other")
+        talk.add(row("before") + row("x" * 1024 * 1024) + row("behind"))
+        other.add(row("sound"))
+        await adopter.wait_signals(sound, 1)
+        await adopter.ticks(3)
+        assert turns_of(await adopter.signals(session)) == 1
+        assert quick.daemon_log.count("longer than 1 MiB") == 1
+
+
+@pytest.mark.requirement("upstream.atomic")
+async def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_message() -> None:
+    chance = random.Random(60)
+    async with World(config=QUICK) as world:
+        await world.start()
+        with Adopter(world) as adopter, Transcript(*TALK) as talk:
+            session = await adopter.adopt_watched(talk)
+            written = 0
+            for _ in range(6):
+                # A kill in the middle of a stretch of writing, some of it in halves.
+                for _ in range(chance.randrange(4, 9)):
+                    whole = row(f"message {written}")
+                    cut = chance.randrange(1, len(whole))
+                    talk.add(whole[:cut])
+                    await asyncio.sleep(chance.uniform(0, 0.05))
+                    talk.add(whole[cut:])
+                    written += 1
+                await world.kill()
+                await world.start()
+            talk.add(row("last"))
+            written += 1
+            async with asyncio.timeout(30):
+                while turns_of(await adopter.signals(session)) < written:
+                    await asyncio.sleep(0.05)
+            await adopter.ticks()
+            assert turns_of(await adopter.signals(session)) == written
+
+
+@pytest.mark.requirement("upstream.life")
+@pytest.mark.requirement("signals.trouble-06")
+async def test_a_link_ends_with_the_life_of_its_session(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        session = await adopter.adopt_watched(talk)
+        peer = quick.peer
+        ref = admin_pb2.SessionRef(session_id=session)
+        await peer.admin.ResetSession(ref, metadata=peer.metadata)
+        talk.add(row("to nobody"))
+        await adopter.ticks()
+        assert await adopter.signals(session) == []
+        again = await adopter.adopt(talk, session)
+        assert again.messages == 3
+        talk.add(row("to the new life"))
+        found = await adopter.wait_signals(session, 1)
+        assert turns_of(found) == 1
+
+
+@pytest.mark.requirement("signals.only-adopted")
+@pytest.mark.requirement("signals.adopted-twice")
+async def test_a_file_is_followed_for_one_session_that_somebody_watches(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        unwatched = (await adopter.adopt(talk)).session_id
+        assert unwatched.startswith("cli/")
+        talk.add(row("unseen"))
+        await adopter.ticks()
+        assert await adopter.signals(unwatched) == []
+        await adopter.watch(unwatched)
+        # What was added since the adoption is told to whoever watches from now on.
+        assert turns_of(await adopter.wait_signals(unwatched, 1)) == 1
+
+        second = await adopter.adopt_watched(talk, "cli/second")
+        talk.add(row("to both, so to neither"))
+        await adopter.ticks()
+        assert len(await adopter.signals(unwatched)) == 1
+        assert await adopter.signals(second) == []
+
+
+@pytest.mark.requirement("upstream.history")
+@pytest.mark.requirement("upstream.claude-code")
+async def test_a_session_goes_on_from_a_session_file_of_claude_code(quick: World) -> None:
+    def claude(kind: str, content: object, **fields: object) -> str:
+        message = {"role": kind, "content": content}
+        stamp = "2026-11-30T10:00:00.000Z"
+        known = {"type": kind, "sessionId": "0d7c", "timestamp": stamp, "message": message}
+        return json.dumps(known | fields) + "\n"
+
+    result = [{"type": "tool_result", "tool_use_id": "t1", "content": "1 failed"}]
+    rows = (
+        json.dumps({"type": "summary", "summary": "A bug", "leafUuid": "5f"}) + "\n",
+        claude("user", "why does it fail?"),
+        claude("assistant", [{"type": "thinking", "thinking": "hm"}]),
+        claude("assistant", [{"type": "text", "text": "I look."}]),
+        claude("assistant", [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}]),
+        claude("user", result),
+        claude("assistant", [{"type": "text", "text": "The clock is wrong."}]),
+        claude("user", "Caveat", isMeta=True),
+    )
+    with Adopter(quick) as adopter, Transcript(*rows) as talk:
+        adopted = await adopter.adopt(talk)
+        assert (adopted.catalog, adopted.messages, adopted.omitted) == ("claude-code", 2, 0)
+        await adopter.watch(adopted.session_id)
+        turn = await quick.peer.turn(adopted.session_id, "[[reply:so it is]]")
+        assert turn.text == "so it is"
+        spoken = [
+            (item.role, item.text)
+            for item in await quick.peer.history(adopted.session_id)
+            if item.role in {"user", "assistant"}
+        ]
+        assert ("user", "why does it fail?") in spoken
+        assert ("assistant", "I look.\n\nThe clock is wrong.") in spoken
+        asked = json.dumps(quick.model.requests[-1].body)
+        assert "The clock is wrong." in asked
+        own = len(await adopter.wait_signals(adopted.session_id, 1))
+        talk.add(claude("user", result) + claude("user", "and the other one?"))
+        found = await adopter.wait_signals(adopted.session_id, own + 1)
+        assert (found[-1].summary, found[-1].payload.turns) == (
+            "human message via claude-code",
+            0,
+        )
+
+
+@pytest.mark.requirement("upstream.history")
+async def test_of_a_long_transcript_the_newest_part_is_taken(quick: World) -> None:
+    text = "x" * 100_000
+    with Adopter(quick) as adopter, Transcript(*(row(f"{n} {text}") for n in range(15))) as talk:
+        adopted = await adopter.adopt(talk, "cli/long")
+        assert (adopted.messages, adopted.omitted) == (10, 5)
+        kinds = [item["type"] for item in await quick.peer.journal("cli/long")]
+        assert kinds[:2] == ["SessionCreated", "SessionAdopted"]
+        assert kinds[2:] == ["HistoryAdopted"] * 5
+
+
+@pytest.mark.requirement("upstream.keeps-history")
+@pytest.mark.requirement("upstream.progress")
+async def test_a_session_with_history_keeps_it_and_its_progress(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        await quick.peer.turn("cli/own", "[[reply:mine]]")
+        before = await quick.peer.journal("cli/own")
+        pid = (await quick.peer.rows())["cli/own"].pid
+        adopted = await adopter.adopt(talk, "cli/own")
+        assert (adopted.messages, adopted.upstream) == (0, str(talk.path))
+        after = await quick.peer.journal("cli/own")
+        assert "SessionAdopted" not in {item["type"] for item in after}
+        assert after[: len(before)] == before
+        assert (await quick.peer.rows())["cli/own"].pid == pid
+        talk.add(row("since then"))
+        await adopter.adopt(talk, "cli/own")
+        await adopter.watch("cli/own")
+        assert turns_of(await adopter.wait_signals("cli/own", 1)) == 1
+
+
+@pytest.mark.requirement("upstream.at-rest")
+async def test_a_session_at_work_and_a_child_runs_take_nothing_over(quick: World) -> None:
+    with Adopter(quick) as adopter, Transcript(*TALK) as talk:
+        sent = await quick.peer.send("cli/busy", "[[gate:work]] [[reply:done]]")
+        await quick.at_gate("work")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await adopter.adopt(talk, "cli/busy")
+        assert "at work" in (refused.value.details() or "")
+        quick.open_gate("work")
+        await quick.peer.follow("cli/busy", sent)
+        assert (await adopter.adopt(talk, "cli/busy")).upstream == str(talk.path)
+        with pytest.raises(grpc.aio.AioRpcError) as unknown:
+            await adopter.adopt(talk, "slack/C1/17.1")
+        assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+@pytest.mark.requirement("upstream.tick")
+async def test_a_new_tick_is_in_force_at_once() -> None:
+    async with World(config={"Signals": {"MonitorTickSeconds": 3600}}) as world:
+        await world.start()
+        with Adopter(world) as adopter, Transcript(*TALK) as talk:
+            session = await adopter.adopt_watched(talk)
+            talk.add(row("waits"))
+            world.edit_config(QUICK)
+            await adopter.wait_signals(session, 1)
+
+
+@pytest.mark.requirement("upstream.refused")
+async def test_what_is_no_transcript_is_refused_and_nothing_is_made(
+    quick: World, tmp_path: Path
+) -> None:
+    def file(name: str, content: bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    good = row("hi").encode()
+    (tmp_path / "link").symlink_to(quick.home / "config" / "netclaw.json")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "pipe")
+    cases = {
+        tmp_path / "none.jsonl": "There is no file",
+        file("empty", b""): "is empty",
+        file("half", good[:-4]): "has no complete row",
+        file("binary", b"\x00\x01\n\x02" * 99): "binary file",
+        file("text", b"hello\nworld\n"): "is no transcript that netclaw knows",
+        file("other", b'{"a": 1}\n'): "is no transcript that netclaw knows",
+        file("torn", good + b'{"role": "us\n' + good): "Row 2 of the transcript",
+        file("silent", b'{"role": "user", "text": " "}\n'): "holds no message",
+        tmp_path: "not a regular file",
+        tmp_path / "pipe": "not a regular file",
+        tmp_path / "link": "lies in a netclaw home",
+        tmp_path / "loop": "does not name a file on a disk",
+        Path("/proc/self/environ"): "does not name a file on a disk",
+        Path("/dev/zero"): "does not name a file on a disk",
+        Path("talk.jsonl"): "must be absolute",
+    }
+    with Adopter(quick) as adopter:
+        for path, words in cases.items():
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await adopter.adopt(path, "cli/new")
+            assert words in (refused.value.details() or ""), path
+        huge = tmp_path / "huge"
+        with huge.open("wb") as sparse:
+            sparse.truncate(300 * 1024 * 1024)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await adopter.adopt(huge)
+        assert "at most 268435456 are read" in (refused.value.details() or "")
+    assert await quick.peer.rows() == {}
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
