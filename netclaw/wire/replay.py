@@ -24,6 +24,7 @@ from netclaw.core.session.consent_events import (
 )
 from netclaw.core.session.events import Recorded
 from netclaw.core.session.outputs import Output
+from netclaw.wire.replay_runs import SHOWN, RunReplay
 from netclaw.wire.v1 import common_pb2 as pb
 
 Redact = Callable[[str], str]
@@ -43,6 +44,7 @@ class Replay:
         self._names: dict[CallId, str] = {}
         self._spent = Usage()
         self._round_number = 0
+        self._runs = RunReplay()
 
     def feed(self, recorded: Recorded) -> tuple[Output, ...]:
         """The outputs of one event, in the order they were released."""
@@ -72,8 +74,8 @@ class Replay:
                         kept_messages=event.kept_messages + len(event.kept_input_ids),
                     ),
                 )
-            case _:
-                return ()
+            case event:
+                return self._runs.of(event)
 
     def _round(self, event: ev.RoundRecorded) -> tuple[Output, ...]:
         self._round_number = event.round + 1
@@ -197,9 +199,10 @@ _BORN_IN: dict[str, frozenset[str]] = {
     "compaction": frozenset({"Compacted"}),
     "consent_request": frozenset({"ConsentRequested"}),
     "consent_update": frozenset({"ConsentAnswered", "ConsentWithdrawn"}),
+    "child": SHOWN,
 }
 """Wire word of a durable output to the events that can have made it."""
-_ONE_EACH = frozenset({"tool_result", "consent_request", "consent_update"})
+_ONE_EACH = frozenset({"tool_result", "consent_request", "consent_update", "child"})
 """Kinds of which each event makes exactly one."""
 
 

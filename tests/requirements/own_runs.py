@@ -160,6 +160,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="A run has no tool to start, look at or cancel runs, and none to send files.",
     ),
     Requirement(
+        id="agents.artifacts",
+        source="S3 artifact directory, child run directory",
+        text="What a run kept in its artifacts, and its result, can be read and sent by the session"
+        " that asked for it; a run itself sends no file.",
+    ),
+    Requirement(
         id="agents.configured",
         source="surface §8",
         text="SubAgents.Enabled takes the tools away, DefaultTimeoutSeconds is the limit of agents"

@@ -8,15 +8,18 @@ from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import CallId, InputId, TurnId
 from netclaw.core.messages import AssistantMessage, Usage
 from netclaw.core.session import events as ev
+from netclaw.core.session.child_commands import BeginChild, CancelChild
 from netclaw.core.session.commands import StopTurn
+from netclaw.core.session.effects import Decision
 from netclaw.core.session.events import Recorded, SessionEvent
-from netclaw.core.session.outputs import ConsentRequestOutput, ConsentUpdateOutput
+from netclaw.core.session.outputs import ChildOutput, ConsentRequestOutput, ConsentUpdateOutput
 from netclaw.core.tool_call import Attachment, OutcomeCategory, ToolCall, ToolReceipt, ToolResult
 from netclaw.testing.people import ALICE, WAKE
 from netclaw.testing.story import Story
 from netclaw.wire.outputs import output_to_proto
 from netclaw.wire.replay import Replay, number_outputs
 from netclaw.wire.v1.common_pb2 import Output
+from tests.core.session.runs import accepting, end_run, park, run_of, working
 
 PROMPTS = ConsentRequestOutput | ConsentUpdateOutput
 TURN = TurnId("t1")
@@ -197,6 +200,29 @@ def test_prompts_come_again_with_their_ends_as_they_were_released() -> None:
     replay = Replay()
     again = [output for row in story.journal for output in replay.feed(row)]
     assert [item for item in again if isinstance(item, PROMPTS)] == prompts
+
+
+@pytest.mark.requirement("supervisor.replay")
+def test_what_became_of_runs_comes_back_as_it_was_told() -> None:
+    story = working(ALICE)
+    released: list[object] = []
+
+    def noted(decision: Decision) -> None:
+        released.extend(item for item in decision.outputs if isinstance(item, ChildOutput))
+
+    noted(story.when(accepting(story)))
+    run_id = run_of(story).run_id
+    noted(story.when(BeginChild(run_id=run_id, start=1)))
+    noted(park(story, "c1"))
+    call_id = run_of(story).requests[0].request.call_id
+    noted(story.choose("once", call=call_id, by=ALICE))
+    noted(story.when(CancelChild(run_id=run_id, actor="U1", authority=None)))
+    noted(story.when(BeginChild(run_id=run_id, start=2)))
+    noted(end_run(story))
+    replay = Replay()
+    again = [output for row in story.journal for output in replay.feed(row)]
+    assert [item for item in again if isinstance(item, ChildOutput)] == released
+    assert len(released) >= 5
 
 
 def test_a_wake_that_had_nothing_to_tell_is_not_shown() -> None:

@@ -155,6 +155,7 @@ def _park(draft: Draft, run: ChildRun, command: ParkChild) -> None:
     if command.asks and not run.is_started:
         # Whoever asks has worked: the answers it was started with are not to be given again.
         draft.record(ChildStarted(run_id=run.run_id))
+        child_control.show(draft, run.run_id)
     for ask in command.asks:
         # Who may answer is on record; a process has no say in it.
         request = replace(ask.request, requester=run.accepted.authority.requester)
