@@ -45,6 +45,7 @@ from netclaw.supervisor.router import Router
 from netclaw.supervisor.sd_notify import ServiceManager
 from netclaw.supervisor.server import Servers
 from netclaw.supervisor.services import Services
+from netclaw.supervisor.session_desk import SessionDesk
 from netclaw.supervisor.session_host import SessionHost
 from netclaw.supervisor.settings import LiveSettings, Settings
 from netclaw.supervisor.slot import Hold, SlotState
@@ -145,7 +146,9 @@ class Supervisor:
         starter = Starter(self.services, self._host, str(parts.guard.host_socket))
         self._keeper = Keeper(self.services, gate, child_gate, starter)
         self.router = Router(self.services, gate, self._keeper)
-        self._children = self.services.children = Children(self.services, self.router)
+        self._children = Children(self.services, self.router)
+        self._sessions = SessionDesk(self.services, self.router)
+        self.services.desks = (self._children, self._sessions)
         starter.tell(role_of=self._children.role_of, on_welcome=self._children.on_welcome)
         self._uploads = Uploads()
         self._attachments = Attachments(self.services, self.router)
@@ -155,7 +158,10 @@ class Supervisor:
         self._purge = ChildPurge(
             self.services, self.router, self._children, forget=admissions.forget
         )
-        self.router.tell(on_rest=self._children.on_rest, on_committed=self._purge.on_commit)
+        self.router.tell(
+            on_rest=self._children.on_rest,
+            on_committed=(self._purge.on_commit, self._sessions.letters.on_commit),
+        )
         self.gateway = Gateway(
             self.services, self.router, admissions, self._uploads, self._attachments
         )
@@ -236,6 +242,7 @@ class Supervisor:
         self._tasks.start(self.services.consents.stored.read(), name="first look at the grants")
         self._tasks.start(JobCleanup(self.services).run(), name="clean-up of jobs")
         self._tasks.start(self._purge.run(), name="purge of child runs")
+        self._sessions.letters.look()
         self._tasks.start(self._awareness.keep_pruned(), name="pruning of signals")
         self._tasks.start(self._monitor.run(), name="monitor of transcripts")
         self._parts.guard.write_pid()

@@ -48,15 +48,15 @@ class Router:
         self._idle: OrderedDict[SessionId, Slot] = OrderedDict()
         """Sessions that became idle, longest first; some may not be so any more."""
         self._on_rest: Callable[[Slot], None] = lambda _slot: None
-        self._on_committed: Callable[[Commit], None] = lambda _commit: None
+        self._on_committed: tuple[Callable[[Commit], None], ...] = ()
         gate.when_short(self._make_room)
 
     def tell(
-        self, *, on_rest: Callable[[Slot], None], on_committed: Callable[[Commit], None]
+        self, *, on_rest: Callable[[Slot], None], on_committed: Iterable[Callable[[Commit], None]]
     ) -> None:
         """Name who hears of sessions that have no process any more, and of commits."""
         self._on_rest = on_rest
-        self._on_committed = on_committed
+        self._on_committed = tuple(on_committed)
 
     # Finding ------------------------------------------------------------------------------
 
@@ -108,7 +108,8 @@ class Router:
         slot = self._slots.get(commit.session_id)
         if slot is not None:
             slot.on_commit(commit)
-        self._on_committed(commit)
+        for listener in self._on_committed:
+            listener(commit)
         if commit.append_id is None:
             urgency = URGENCY_OF.get(commit.rows[-1].type)
             if urgency is not None:

@@ -22,11 +22,11 @@ from netclaw.wire.replay import Redact
 from netclaw.wire.sandbox_facts import UNKNOWN
 
 
-class ChildQuestions(Protocol):
-    """Answers what processes ask about child runs; made after what it needs to run them."""
+class Questions(Protocol):
+    """Answers what processes ask about one subject; made after what it needs for that."""
 
     def takes(self, kind: str) -> bool:
-        """Whether a question of this kind is about child runs."""
+        """Whether a question of this kind is about its subject."""
 
     async def answer(self, asker: Asker, kind: str, payload: bytes) -> bytes:
         """Answer one question; raises a `NetclawError` to refuse it."""
@@ -49,7 +49,8 @@ class Services:
     envelopes: Envelopes
     consents: Consents
     job_slots: JobSlots = field(init=False)
-    children: ChildQuestions | None = None
+    desks: tuple[Questions, ...] = ()
+    """Who answers what no part named above does."""
     pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""

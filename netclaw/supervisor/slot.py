@@ -300,9 +300,9 @@ class Slot:
             raise InvalidArgumentError("A process asks nothing before it was welcomed.")
         if kind in SLOT_KINDS and self.live is not None:
             return await self._services.job_slots.answer(self.live, kind, payload)
-        children = self._services.children
-        if children is not None and children.takes(kind):
-            return await children.answer(self.asker, kind, payload)
+        for desk in self._services.desks:
+            if desk.takes(kind):
+                return await desk.answer(self.asker, kind, payload)
         return await self._services.consents.answer(self.asker, kind, payload)
 
     def _on_interest(self, interest: int) -> None:
