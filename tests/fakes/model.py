@@ -32,6 +32,7 @@ HTTP besides `/v1/chat/completions`, `/v1/messages` and `/v1/models`:
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections import Counter, deque
 from functools import partial
@@ -62,6 +63,8 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 class FakeModel:
     """The server; an async context manager. `latency_s` is the time to the first token.
 
+    With a `listener`, a bound socket that stays open, one address serves one server after another.
+
     `title` answers calls for a title. `api_key`, if given, is demanded as the dialect carries it
     (401 without). `record` bounds `requests`. A `director`, if given, has the last word on every
     answer.
@@ -80,7 +83,9 @@ class FakeModel:
         api_key: str | None = None,
         record: int = 10_000,
         director: Director | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
+        self._listener = listener
         self._host = host
         self._port = port
         self._latency_s = latency_s
@@ -144,6 +149,10 @@ class FakeModel:
         rounds = parse_rounds(script) if isinstance(script, str) else script
         self._rules.append((substring, rounds))
 
+    def forget_rules(self) -> None:
+        """Play no script by text any more."""
+        self._rules.clear()
+
     async def wait_for_requests(self, count: int) -> None:
         """Return once `count` requests have come in since the start."""
         async with self._arrival:
@@ -191,10 +200,14 @@ class FakeModel:
             app, access_log=None, handler_cancellation=True, shutdown_timeout=0.05
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, backlog=1024)
-        await site.start()
+        await self._site(self._runner).start()
         self._port = self._runner.addresses[0][1]
         return self
+
+    def _site(self, runner: web.AppRunner) -> web.BaseSite:
+        if self._listener is not None:
+            return web.SockSite(runner, self._listener.dup(), backlog=1024)
+        return web.TCPSite(runner, self._host, self._port, backlog=1024)
 
     async def __aexit__(self, *exc_info: object) -> None:
         if self._runner is not None:

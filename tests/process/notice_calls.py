@@ -41,6 +41,8 @@ def lines_in(request: Recorded) -> list[str]:
     """The notice lines of a request to the model, in order."""
     found: list[str] = []
     for message in request.messages:
+        if message["role"] == "assistant":
+            continue  # the scripted model repeats what it was told
         content = message.get("content") or ""
         if not isinstance(content, str):
             content = "\n".join(str(part.get("text", "")) for part in content)
@@ -150,8 +152,12 @@ async def told(world: World, watcher: str = WATCHER) -> list[Told]:
 
 
 def told_in(rows: list[Row]) -> list[Told]:
-    """The same of a journal."""
-    check_journal(rows, is_settled=False)
+    """The same of a journal, of the session's life as it is now."""
+    resets = [number for number, row in enumerate(rows) if row["type"] == "SessionReset"]
+    if resets:
+        rows = rows[resets[-1] :]
+    else:
+        check_journal(rows, is_settled=False)
     found: list[Told] = []
     answered = {row["payload"]["turn_id"] for row in rows if row["type"] in _ANSWERS}
     failed = {row["payload"]["turn_id"] for row in rows if row["type"] == "TurnFailed"}

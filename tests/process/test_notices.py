@@ -191,6 +191,7 @@ async def test_a_parent_is_told_that_somebody_wrote_to_its_run_and_once_of_its_e
         await world.peer.send(run.session_id, f"{SECRET} [[reply:heard]]")
         world.open_gate("run")
         await in_state(world, run.run_id, "Completed")
+        await until_told(world, 1, run.parent)
         await told_of_run(world, run.run_id)
         await world.peer.turn(run.parent, "[[reply:and now]]")
 
