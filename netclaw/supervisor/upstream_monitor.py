@@ -12,14 +12,16 @@ import contextlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from netclaw.core.errors import NetclawError, StorageError
 from netclaw.core.ids import SessionId
 from netclaw.core.signals.events import Signal
 from netclaw.core.signals.upstream import (
     FileChange,
+    FileFacts,
     Misses,
+    Scan,
     UpstreamLink,
     UpstreamMarker,
     activity_signal,
@@ -34,7 +36,7 @@ from netclaw.core.signals.upstream import (
 )
 from netclaw.ports.upstream import OwnSide, UpstreamWrite
 from netclaw.supervisor.services import Services
-from netclaw.supervisor.transcript_files import Piece, read_piece
+from netclaw.supervisor.transcript_files import read_piece
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +44,17 @@ FIRST_TICK_S = 15.0
 """After a start sessions that were at work come first (decision 63)."""
 LOOK_PATIENCE_S = 10.0
 """How long one file may keep the others waiting; a dead network disk never answers."""
-THREADS = 4
+THREADS = 16
+"""Each file on a dead disk holds one for as long as that is dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What one look at a file came to; nothing is found in a file that is another now."""
+
+    facts: FileFacts
+    change: FileChange
+    found: Scan | None = None
 
 
 class UpstreamMonitor:
@@ -57,7 +69,7 @@ class UpstreamMonitor:
         self._misses: dict[SessionId, Misses] = {}
         self._complaints: dict[SessionId, str] = {}
         """What was logged last of a source that cannot be followed, so that it is said once."""
-        self._reading: dict[SessionId, asyncio.Future[Piece]] = {}
+        self._reading: dict[SessionId, asyncio.Future[Look]] = {}
         """Looks that did not come back in time."""
         self._changed = asyncio.Event()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="netclaw-transcripts")
@@ -124,7 +136,7 @@ class UpstreamMonitor:
         if own is None:
             return
         try:
-            piece = await self._look(link)
+            look = await self._look(link, own)
         except FileNotFoundError:
             await self._on_missing(link, own)
             return
@@ -133,10 +145,10 @@ class UpstreamMonitor:
             self._complain(link, error.strerror or "an error of the disk")
             return
         self._misses.pop(link.session_id, None)
-        if piece is not None:
-            await self._on_found(link, own, piece)
+        if look is not None:
+            await self._on_look(link, own, look)
 
-    async def _look(self, link: UpstreamLink) -> Piece | None:
+    async def _look(self, link: UpstreamLink, own: OwnSide) -> Look | None:
         """Read on in a thread; None if the disk does not answer, then or since an earlier tick.
 
         Raises `OSError`.
@@ -146,7 +158,7 @@ class UpstreamMonitor:
             self._reading[link.session_id] = known
             return None
         loop = asyncio.get_running_loop()
-        look = loop.run_in_executor(self._threads, read_piece, link.source.path, link.marker.offset)
+        look = loop.run_in_executor(self._threads, _look_at, link, own)
         done, _ = await asyncio.wait({look}, timeout=LOOK_PATIENCE_S)
         if not done:
             look.add_done_callback(_drop)
@@ -173,28 +185,23 @@ class UpstreamMonitor:
             self._misses.pop(link.session_id, None)
             _log.info("the transcript of %s is gone: %s", link.session_id, link.source.path)
 
-    async def _on_found(self, link: UpstreamLink, own: OwnSide, piece: Piece) -> None:
+    async def _on_look(self, link: UpstreamLink, own: OwnSide, look: Look) -> None:
         """Tell of what people wrote, or begin anew in a file that is another."""
-        change = compare_file(link.marker, piece.facts)
-        if change is FileChange.SAME:
-            await self._on_more(link, own, piece)
+        if look.found is not None:
+            await self._on_found(link, own, look.facts, look.found)
             return
         _log.warning(
             "the transcript of %s was %s; it is followed from its end on: %s",
             link.session_id,
-            change.value,
+            look.change.value,
             link.source.path,
         )
-        marker = rebased(piece.facts, at=self._services.now_ms())
+        marker = rebased(look.facts, at=self._services.now_ms())
         await self._advance(link, own, marker, signal=None)
 
-    async def _on_more(self, link: UpstreamLink, own: OwnSide, piece: Piece) -> None:
-        found = scan(
-            link.source.catalog,
-            piece.data,
-            offset=link.marker.offset,
-            own=own_texts(own.messages),
-        )
+    async def _on_found(
+        self, link: UpstreamLink, own: OwnSide, facts: FileFacts, found: Scan
+    ) -> None:
         if found.is_blocked:
             self._complain(link, "its next row is longer than 1 MiB, which is never passed over")
             return
@@ -210,7 +217,7 @@ class UpstreamMonitor:
         signal = None
         if found.turns:
             signal = activity_signal(
-                link, found, modified_at=piece.facts.modified_at, now=self._services.now_ms()
+                link, found, modified_at=facts.modified_at, now=self._services.now_ms()
             )
         await self._advance(link, own, replace(link.marker, offset=found.offset), signal=signal)
 
@@ -237,7 +244,18 @@ class UpstreamMonitor:
             )
 
 
-def _drop(look: asyncio.Future[Piece]) -> None:
+def _look_at(link: UpstreamLink, own: OwnSide) -> Look:
+    """Read and judge, in a thread; raises `OSError`."""
+    piece = read_piece(link.source.path, link.marker.offset)
+    change = compare_file(link.marker, piece.facts)
+    if change is not FileChange.SAME:
+        return Look(facts=piece.facts, change=change)
+    own_words = own_texts(own.messages)
+    found = scan(link.source.catalog, piece.data, offset=link.marker.offset, own=own_words)
+    return Look(facts=piece.facts, change=change, found=found)
+
+
+def _drop(look: asyncio.Future[Look]) -> None:
     """A look that came too late: whatever it found, the next one finds too."""
     if not look.cancelled():
         look.exception()
