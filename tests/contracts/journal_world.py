@@ -32,6 +32,7 @@ from netclaw.ports.journal import (
     SnapshotDraft,
     StartPoint,
 )
+from netclaw.ports.signals import SignalsCommitted
 from netclaw.store.store import SqliteJournalStore
 from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
@@ -56,6 +57,9 @@ class World(abc.ABC):
         self.ids = SeededIds()
         self.published: list[Commit] = []
         self.batches: list[int] = []
+        self.signalled: list[SignalsCommitted] = []
+        self.heard: list[Commit | SignalsCommitted] = []
+        """What both listeners were told, in order."""
 
     @abc.abstractmethod
     async def open(self) -> None:
@@ -78,6 +82,12 @@ class World(abc.ABC):
         """The listener."""
         self.batches.append(len(commits))
         self.published.extend(commits)
+        self.heard.extend(commits)
+
+    def listen_signals(self, signals: SignalsCommitted) -> None:
+        """The listener of signals."""
+        self.signalled.append(signals)
+        self.heard.append(signals)
 
     def seqs_published(self, session_id: SessionId = SESSION) -> list[int]:
         """seq of every row the listener was told of."""
@@ -208,6 +218,7 @@ class SqliteWorld(World):
             self.path, self.settings, LIMITS, clock_ms=self.clock.now_ms
         )
         self.journal.set_listener(self.listen)
+        self.journal.set_signal_listener(self.listen_signals)
 
     async def die(self) -> None:
         # The connection of the dead stays open beside the new one, as a killed process leaves the
@@ -241,6 +252,7 @@ class MemoryWorld(World):
             self.journal = self._last.reopen()
         self._last = self.journal
         self.journal.set_listener(self.listen)
+        self.journal.set_signal_listener(self.listen_signals)
 
     async def die(self) -> None:
         await self.open()

@@ -144,4 +144,41 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "decision 60",
         "Messages of an adopted transcript are the session's history, each with its own time.",
     ),
+    Requirement(
+        "signals.recorded-with-its-cause",
+        "ADR 0045",
+        "The store records a signal in the commit of the change it tells of, once, and names it"
+        " to the listener before the rows.",
+    ),
+    Requirement(
+        "signals.kept-until-told",
+        "ADR 0045",
+        "A notice is consumed in the commit that begins the turn that shows it, or not at all.",
+    ),
+    Requirement(
+        "signals.best-effort",
+        "decision 10",
+        "What fails in the signal log fails alone: the journal commits, one warning is logged.",
+    ),
+    Requirement(
+        "signals.recreated-gap",
+        "decision 55",
+        "A key that is used again reports a gap to whoever knows a version of its former life.",
+    ),
+    Requirement(
+        "signals.purged-run",
+        "ADR 0045",
+        "The signals of a child run outlive its journal, and go with its parent.",
+    ),
+    Requirement(
+        "signals.cost",
+        "issue 6",
+        "An append with 100 watchers takes under 5 ms, and 50 open cursors add under 5 ms to a"
+        " turn's start.",
+    ),
+    Requirement(
+        "signals.upgrade",
+        _LOG,
+        "A database of an earlier netclaw gets the signal log, and loses nothing.",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netclaw.core.errors import ErrorCategory
+from netclaw.core.errors import ErrorCategory, ErrorCode
 from netclaw.core.session.child_events import ChildEnded, ChildState
 from netclaw.core.signals.events import RunOutcome
 
@@ -11,9 +11,12 @@ _BY_STATE = {
     ChildState.CANCELLED: RunOutcome.CANCELLED,
 }
 
+_TIMEOUTS = frozenset({ErrorCategory.TIMEOUT.value, ErrorCode.TIMEOUT.value})
+"""Of the run's own turn, and of whoever watched over it."""
+
 
 def outcome_of(event: ChildEnded) -> RunOutcome:
     """Completed, cancelled, timeout or error: a run that was lost, or kept back a part, erred."""
-    if event.reason == ErrorCategory.TIMEOUT.value:
+    if event.reason in _TIMEOUTS:
         return RunOutcome.TIMEOUT
     return _BY_STATE.get(event.state, RunOutcome.ERROR)
