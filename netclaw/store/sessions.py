@@ -152,6 +152,10 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         "SELECT count(*) FROM consent_requests WHERE state <> 'closed' AND state = 'open'"
         " AND session NOT IN (SELECT id FROM sessions WHERE kind = 'child')"
     )
+    watches, unseen = db.rows(
+        "SELECT (SELECT count(*) FROM session_watch_cursors), (SELECT count(*)"
+        " FROM session_watch_cursors WHERE material_sequence > last_seen_sequence)"
+    )[0]
     return StoreCounts(
         sessions=sessions,
         quarantined=quarantined,
@@ -162,4 +166,6 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         outbox_waiting=waiting,
         database_bytes=database_bytes,
         open_approvals=asking,
+        watches=int(cast("int", watches)),
+        open_notices=int(cast("int", unseen)),
     )

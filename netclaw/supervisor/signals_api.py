@@ -128,7 +128,8 @@ class AdminSignals:
                     pb.SignalsTail(events=map(signal_row, page.events), gap=is_new_gap)
                 )
             if not page.is_truncated:
-                tail.skip_to(since)
+                # Not beyond the log, whatever version was named: what comes is news.
+                tail.skip_to(min(since, page.state_version))
                 return
 
     async def _page(self, session_id: SessionId | None, since: int) -> StateChanges:

@@ -45,4 +45,6 @@ class MemoryData:
                 for session in sessions
                 if session.new.kind is not SessionKind.CHILD
             ),
+            watches=len(self.signals.watches),
+            open_notices=sum(watch.cursor.is_open for watch in self.signals.watches.values()),
         )

@@ -175,7 +175,7 @@ async def test_nobody_is_told_of_a_session_that_was_deleted() -> None:
 
 
 @pytest.mark.requirement(
-    "notices.child", "signals.case-01", "signals.case-05", "signals.trouble-01", "children.person"
+    "notices.child", "signals.case-01", "signals.case-05", "signals.trouble-01"
 )
 async def test_a_parent_is_told_that_somebody_wrote_to_its_run_and_once_of_its_end() -> None:
     async with World(config=config(SLOW_WINDOW_S)) as world:
