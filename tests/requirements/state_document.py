@@ -18,12 +18,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Neither the log nor its marks nor what is shown of them hold a word of any message.",
     ),
     Requirement(
-        "signals.actors",
-        f"{_SOURCE}, The signal log",
-        "Each event says who acted: a person with his sender id, an agent with its session, or"
-        " the system.",
-    ),
-    Requirement(
         "signals.watch-expires",
         f"{_SOURCE}, Watchers",
         "A watch of which nothing was heard for as long as the log is kept is gone, and watching"
@@ -59,11 +53,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "signals.compacted",
         f"{_SOURCE}, Storage and limits",
         "A compaction of a session is one event, which notifies nobody.",
-    ),
-    Requirement(
-        "signals.large-line",
-        f"{_SOURCE}, Storage and limits",
-        "A line of a transcript that is larger than what is read at once holds up its transcript.",
     ),
     Requirement(
         "signals.only-adopted",
