@@ -296,6 +296,13 @@ async def test_of_a_long_transcript_the_newest_part_is_taken(quick: World) -> No
         kinds = [item["type"] for item in await quick.peer.journal("cli/long")]
         assert kinds[:2] == ["SessionCreated", "SessionAdopted"]
         assert kinds[2:] == ["HistoryAdopted"] * 5
+        # More than the model's window: it is shortened and the turn goes on.
+        quick.model.enqueue("[[overflow]]", "[[reply:Only x.]]", "[[reply:read]]")
+        turn = await quick.peer.turn("cli/long", "go on")
+        assert turn.text == "read"
+        kinds = [item["type"] for item in await quick.peer.journal("cli/long")]
+        assert kinds.count("Compacted") == 1
+        assert len(json.dumps(quick.model.requests[-1].body)) < 500_000
 
 
 @pytest.mark.requirement("upstream.keeps-history")
