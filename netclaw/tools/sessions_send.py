@@ -20,7 +20,7 @@ from netclaw.tools.tool import NOT_PUBLIC, Outcome, Scope
 DEFAULT_TIMEOUT_S = 30
 MAX_TIMEOUT_S = 600
 """Two sessions that wait for each other wait no longer than this."""
-LOOK_S = 15.0
+LOOK_S = 5.0
 """How long one question to the supervisor waits; after each the call has shown a sign of life."""
 MAX_LABEL = 400
 
