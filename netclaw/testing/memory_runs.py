@@ -41,7 +41,7 @@ class MemoryRuns:
             case "ChildEnded":
                 self._end(row, content)
             case "ChildResultDelivered":
-                self.told_in[text_of(content, "run_id")] = text_of(content, "turn_id")
+                self._tell(text_of(content, "run_id"), text_of(content, "turn_id"))
             case "TurnRecorded" | "TurnFailed":
                 self._end_turn(text_of(content, "turn_id"), row.at)
             case "SessionReset":
@@ -57,6 +57,11 @@ class MemoryRuns:
         run = self.by_id.get(run_id)
         if run is not None and run.ended_at is None and run.state is not ChildState.CANCELLING:
             self.by_id[run_id] = replace(run, state=state)
+
+    def _tell(self, run_id: str, turn: str) -> None:
+        run = self.by_id.get(run_id)
+        if run is not None and run.told_at is None:
+            self.told_in[run_id] = turn
 
     def _end(self, row: JournalRow, content: Json) -> None:
         run = self.by_id.get(text_of(content, "run_id"))

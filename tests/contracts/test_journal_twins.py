@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NetclawError
-from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId
-from netclaw.core.session.child_events import ChildResultDelivered
+from netclaw.core.ids import AppendId, CallId, InputId, SessionId, TurnId, chat_key
+from netclaw.core.session.child_events import ChildEnded, ChildResultDelivered, ChildState
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -35,6 +34,7 @@ from netclaw.core.session.events import (
 from netclaw.core.session.job_events import JobReaped, JobReported
 from netclaw.core.settings import SupervisionSettings
 from netclaw.core.supervision import DeathCause
+from netclaw.ports.child_records import ChildRecord, ChildStart
 from netclaw.ports.crashes import CrashReport, GiveUp
 from netclaw.ports.journal import (
     AdmitRequest,
@@ -52,6 +52,9 @@ from tests.contracts.journal_world import (
     recorded,
     started,
 )
+from tests.contracts.signal_steps import round_of
+from tests.contracts.signal_story import CHILDREN, EVERYBODY, Call, SignalStory
+from tests.contracts.test_journal_children import FROZEN
 from tests.contracts.test_journal_parked import TURN, asking, calling
 from tests.contracts.test_journal_runs import (
     FIRST,
@@ -64,21 +67,16 @@ from tests.contracts.test_journal_runs import (
 )
 
 STEPS = 250
-SESSIONS = tuple(SessionId(name) for name in ("cli/a", "cli/b", "slack/C1/1"))
 TARGETS = tuple(DeliveryTarget(channel=SourceKind.SLACK, address=name) for name in ("1", "2"))
 
-Call = Callable[[JournalStore], Awaitable[object]]
 
-
-class Story:
+class Story(SignalStory):
     """Makes random calls; it follows the store's answers only to choose likely values."""
 
     def __init__(self, seed: int, world: World) -> None:
-        self.chance = random.Random(seed)
-        self.world = world
+        super().__init__(seed, world)
         self.inputs: list[InputId] = []
-        self.incarnations = dict.fromkeys(SESSIONS, 0)
-        self.heads = dict.fromkeys(SESSIONS, 0)
+        self.incarnations = dict.fromkeys(EVERYBODY, 0)
         self.past: list[AppendRequest] = []
 
     def calls(self) -> Sequence[Call]:
@@ -87,7 +85,7 @@ class Story:
 
     def call(self) -> Call:
         """One call."""
-        session_id = self.chance.choice(SESSIONS)
+        session_id = self.chance.choice(EVERYBODY)
         weighted: list[tuple[int, Callable[[SessionId], Call]]] = [
             (3, self.create),
             (8, self.admit),
@@ -99,13 +97,29 @@ class Story:
             (4, self.supervise),
             (1, self.end_life),
             (4, self.outbox),
+            (8, self.watching),
+            (2, self.keeping),
         ]
         makers = [maker for weight, maker in weighted for _ in range(weight)]
         return self.chance.choice(makers)(session_id)
 
     def create(self, session_id: SessionId) -> Call:
+        if session_id in CHILDREN:
+            return self.start_child(session_id)
         new = self.world.new_session(session_id)
         return lambda journal: journal.create_session(new)
+
+    def start_child(self, child: SessionId) -> Call:
+        parent = chat_key(child)
+        request = ChildStart(
+            parent=parent,
+            run_id=FIRST,
+            start=self.chance.randrange(1, 4),
+            storage_root="/e",
+            at=self.world.clock.now_ms(),
+            frozen=replace(FROZEN, parent=parent),
+        )
+        return lambda journal: journal.start_child(request)
 
     def request(self, session_id: SessionId) -> AdmitRequest:
         message = self.chance.choice([None, f"m{self.chance.randrange(30)}"])
@@ -119,7 +133,7 @@ class Story:
         return lambda journal: journal.admit(request)
 
     def admit_many(self, session_id: SessionId) -> Call:
-        requests = [self.request(session_id), self.request(self.chance.choice(SESSIONS))]
+        requests = [self.request(session_id), self.request(self.chance.choice(EVERYBODY))]
         return lambda journal: journal.admit_many(requests)
 
     def begin(self, session_id: SessionId) -> Call:
@@ -128,12 +142,19 @@ class Story:
             return lambda journal: journal.finish_start(session_id)
         return lambda journal: journal.begin_incarnation(session_id, at=at)
 
-    def event(self) -> SessionEvent:
+    def event(self, session_id: SessionId) -> SessionEvent:
         turn = f"t{self.chance.randrange(4)}"
         some = tuple(self.chance.sample(self.inputs, min(2, len(self.inputs))))
         call = CallId(f"c{self.chance.randrange(2)}")
         events: list[SessionEvent] = [
-            started(turn, *some),
+            replace(started(turn, *some), notices=self.notices()),
+            round_of(turn),
+            replace(accepted(FIRST), session_id=SessionId(f"{session_id}/sub/{FIRST}")),
+            ChildEnded(
+                run_id=FIRST,
+                state=self.chance.choice([ChildState.COMPLETED, ChildState.FAILED]),
+                reason=self.chance.choice(["", "timeout"]),
+            ),
             InputJoined(turn_id=TurnId(turn), input_ids=some),
             recorded(turn, *some),
             failed(turn, *some),
@@ -151,7 +172,7 @@ class Story:
                 reason=Dismissal.NOT_OPEN,
             ),
             Compacted(kept_from_seq=1, notes="", tokens_before=1, tokens_after=1, trigger="t"),
-            accepted(self.chance.choice([FIRST, SECOND])),
+            accepted(SECOND),
             ChildResultDelivered(run_id=FIRST, turn_id=TurnId(turn)),
             JOB_STARTED,
             JOB_ENDED,
@@ -160,14 +181,14 @@ class Story:
         ]
         return self.chance.choice(events)
 
-    def events(self) -> Sequence[SessionEvent]:
+    def events(self, session_id: SessionId) -> Sequence[SessionEvent]:
         """What one append holds: anything, or the start of a turn that waits on consent."""
         if self.chance.random() < 0.15:
             call = CallId(f"c{self.chance.randrange(2)}")
             return (started(TURN), calling(call), asking(call, ALICE))
         if self.chance.random() < 0.1:
-            return (accepted(), *asked())
-        return [self.event() for _ in range(self.chance.choice([1, 1, 2, 3]))]
+            return (accepted(SECOND), *asked(SECOND))
+        return [self.event(session_id) for _ in range(self.chance.choice([1, 1, 2, 3]))]
 
     def append(self, session_id: SessionId) -> Call:
         turn = TurnId(f"t{self.chance.randrange(4)}")
@@ -190,7 +211,7 @@ class Story:
             append_id=AppendId(self.world.ids()),
             incarnation=self.incarnations[session_id] - (self.chance.random() < 0.1),
             expected_head=self.heads[session_id] - self.chance.choice([0, 0, 0, 0, 1, -1]),
-            events=tuple(encode_event(event) for event in self.events()),
+            events=tuple(encode_event(event) for event in self.events(session_id)),
             at=self.world.clock.now_ms(),
             cause="story",
             outbox=replies,
@@ -206,7 +227,7 @@ class Story:
         return lambda journal: journal.append(request)
 
     def append_own(self, session_id: SessionId) -> Call:
-        event = self.event()
+        event = self.event(session_id)
         if isinstance(event, Passivated | Compacted):
             event = TitleSet(title="own", actor="supervisor")
         drafts = (encode_event(event),)
@@ -266,7 +287,7 @@ class Story:
 
     async def look(self) -> None:
         """See where the sessions stand."""
-        for session_id in SESSIONS:
+        for session_id in EVERYBODY:
             record = await self.world.journal.get_session(session_id)
             self.incarnations[session_id] = record.incarnation if record else 0
             self.heads[session_id] = record.head if record else 0
@@ -280,6 +301,8 @@ async def answers(journal: JournalStore, calls: Sequence[Call]) -> list[object]:
 
 def comparable(answer: object) -> object:
     """An answer without what may differ: the words of an error."""
+    if isinstance(answer, ChildRecord):
+        return replace(answer, position=0)
     if isinstance(answer, HeadMovedError):
         return answer.code, answer.head
     if isinstance(answer, NetclawError):
@@ -299,13 +322,18 @@ async def everything(world: World) -> list[object]:
         set(await journal.runnable_sessions()),
         replace(await journal.counts(), database_bytes=0),
         world.published,
+        world.signalled,
+        await journal.cursors(),
+        await journal.all_changes_since(0, limit=1000),
     ]
-    for session_id in SESSIONS:
+    for session_id in EVERYBODY:
         found += [
             await journal.read_journal(session_id, since=0, limit=10_000),
             await journal.read_state(session_id),
             await journal.ledger(session_id, limit=10_000),
             await journal.has_runnable_work(session_id),
+            await journal.cursors(session_id),
+            await journal.changes_since(session_id, len(world.published) % 40, limit=5),
             [
                 replace(job, position=0)
                 for job in await journal.list_jobs(limit=100, session_id=session_id)
