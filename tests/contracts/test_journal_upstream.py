@@ -331,3 +331,23 @@ async def test_own_messages_are_the_ten_newest_of_people(journal_world: World) -
     side = await own(journal_world)
     assert side.messages == tuple(f"m{number}" for number in range(11, 1, -1))
     assert side.admitted_inputs == 13
+
+
+@pytest.mark.requirement("signals.trouble-19")
+@pytest.mark.requirement("upstream.life")
+async def test_a_deletion_removes_nothing_of_the_session_that_comes_after_it(
+    journal_world: World,
+) -> None:
+    former = await adopted(journal_world)
+    side = await own(journal_world)
+    await journal_world.journal.delete_session(SESSION)
+    link = await adopted(journal_world, watched=False)
+    await journal_world.journal.watch_session(OTHER, SESSION, at=1)
+    # What is left of the former session's rows is removed behind the new one's back.
+    await journal_world.stop()
+    assert await remove(journal_world, former, side) is UpstreamWrite.OVERTAKEN
+    assert await journal_world.journal.upstream_link(SESSION) == link
+    assert len(await journal_world.events()) == 3
+    assert await kinds(journal_world) == [SignalKind.ADOPTED]
+    (cursor,) = await journal_world.journal.cursors(SESSION)
+    assert cursor.watcher == OTHER
