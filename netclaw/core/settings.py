@@ -180,6 +180,26 @@ class SessionStorage:
         return f"{self.root}/worktrees"
 
     @property
+    def outer(self) -> str:
+        """The envelope around a run's folder, which is that of its parent; else this envelope."""
+        folder, _, _run = self.root.rpartition("/")
+        envelope, _, name = folder.rpartition("/")
+        return envelope if name == "subagents" else self.root
+
+    @property
+    def areas(self) -> tuple[str, ...]:
+        """What may be written of an envelope, and for a run of its parent's, whose roots it has."""
+        roots = dict.fromkeys((self.root, self.outer))
+        return tuple(
+            f"{root}/{name}" for root in roots for name in ("workspace", "artifacts", "worktrees")
+        )
+
+    @property
+    def project_places(self) -> tuple[str, ...]:
+        """Where in these envelopes a project may lie."""
+        return tuple(path for path in self.areas if not path.endswith("/artifacts"))
+
+    @property
     def logs(self) -> str:
         """Holds session.log."""
         return f"{self.root}/logs"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from netclaw.core.path_rules import is_below, is_below_any
 from netclaw.core.settings import SessionStorage
 from netclaw.core.tool_call import FileOperation
+from netclaw.tools.places import real_area
 from netclaw.tools.private import is_in_foreign_home, is_internal, private_places
 
 KERNEL = ("/dev", "/proc", "/sys")
@@ -26,6 +27,7 @@ class ClosedPlaces:
     sessions: str
     """The folder of every session's envelope."""
     envelope: str
+    """The session's own; for a run its parent's, in which its own lies."""
     writable: tuple[str, ...]
     """What may be written in the envelope."""
     key_folder: str
@@ -62,13 +64,12 @@ class ClosedPlaces:
 
 def closed_places(storage: SessionStorage) -> ClosedPlaces:
     """Those of one session, worked out anew."""
-    home, envelope = os.path.realpath(storage.home), os.path.realpath(storage.root)
-    own = (storage.workspace, storage.artifacts, storage.worktrees)
+    home, envelope = os.path.realpath(storage.home), os.path.realpath(storage.outer)
     return ClosedPlaces(
         home=home,
         sessions=f"{home}/sessions",
         envelope=envelope,
-        writable=tuple(f"{envelope}/{os.path.basename(path)}" for path in own),
+        writable=tuple(map(real_area, storage.areas)),
         key_folder=os.path.realpath(os.path.dirname(storage.tmp)),
         private=private_places(home),
     )

@@ -68,12 +68,7 @@ def places_for(context: ToolContext) -> Places:
     """The places of one call, worked out anew: a declared directory may have gone meanwhile."""
     storage = context.storage
     home = os.path.realpath(storage.home)
-    envelope = os.path.realpath(storage.root)
-    roots = [
-        # Not the resolved folder itself: one that became a link must not be taken for ours.
-        Root(announced=path, real=f"{envelope}/{os.path.basename(path)}", is_own=True)
-        for path in (storage.workspace, storage.artifacts, storage.worktrees)
-    ]
+    roots = [Root(announced=path, real=real_area(path), is_own=True) for path in storage.areas]
     key_folder = os.path.dirname(storage.tmp)
     roots.append(Root(announced=key_folder, real=os.path.realpath(key_folder)))
     base = storage.workspace
@@ -82,6 +77,13 @@ def places_for(context: ToolContext) -> Places:
         roots.append(project)
         base = project.announced
     return Places(roots=tuple(roots), base=base, home=home, is_base_own=project is None)
+
+
+def real_area(path: str) -> str:
+    """A folder of an envelope, wherever that is. Not the resolved folder itself: one that became a
+    link must not be taken for ours.
+    """
+    return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
 
 
 def ensure_own(root: Root) -> None:
@@ -125,7 +127,7 @@ def usable_project(
     except OSError:
         return None  # a part of it became something else while it was followed
     home = os.path.realpath(storage.home)
-    own = [os.path.realpath(path) for path in (storage.workspace, storage.worktrees)]
+    own = [os.path.realpath(path) for path in storage.project_places]
     if not os.path.isdir(real) or real != os.path.normpath(declared):
         return None  # gone, or no more the folder that was judged: a link leads elsewhere
     if not is_below_any(real, own) and is_closed_to_projects(real, storage):

@@ -89,7 +89,7 @@ def _judge(text: str, scope: Scope) -> tuple[str, str]:
 def _require_project(path: str, real: str, reach: Reach, context: ToolContext) -> None:
     """Refuse what would open more than a project: the system's folders, homes, netclaw's own."""
     storage, home = context.storage, reach.closed.home
-    own = [os.path.realpath(folder) for folder in (storage.workspace, storage.worktrees)]
+    own = [os.path.realpath(folder) for folder in storage.project_places]
     if is_below_any(real, own):
         return
     if is_closed_to_projects(real, storage):

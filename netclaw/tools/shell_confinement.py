@@ -9,7 +9,7 @@ from netclaw.core.authz.credential_access import may_be_shown
 from netclaw.core.authz.path_access import Root
 from netclaw.core.authz.reasons import DENIED_TEXTS, DenyReason
 from netclaw.core.authz.sandbox_access import is_covered
-from netclaw.core.path_rules import protected_paths
+from netclaw.core.path_rules import is_below, protected_paths
 from netclaw.core.settings import SessionStorage
 from netclaw.ports.shell_runner import SandboxProfile
 from netclaw.tools.authorization.clearance import Clearance
@@ -28,7 +28,7 @@ def profile_of(clearance: Clearance, storage: SessionStorage) -> SandboxProfile 
     home, tmp = os.path.realpath(storage.home), os.path.realpath(storage.tmp)
     project = clearance.policy.roots.project
     is_read_only = project is not None and project.is_read_only
-    writable = [*_own(clearance, tmp), *(() if is_read_only else _project(project))]
+    writable = [*_own(clearance, storage, tmp), *(() if is_read_only else _project(project))]
     writable += filter(os.path.isdir, map(os.path.realpath, access.configured))
     return SandboxProfile(
         home=home,
@@ -54,12 +54,20 @@ def _credentials(clearance: Clearance) -> Iterator[str]:
             yield real
 
 
-def _own(clearance: Clearance, tmp: str) -> Iterator[str]:
-    """The session's folders, but for the one around the run's temporary folder."""
+def _own(clearance: Clearance, storage: SessionStorage, tmp: str) -> Iterator[str]:
+    """The session's folders, but for the one around the run's temporary folder.
+
+    Those of a run's parent only where they are: a folder appears when its session needs it.
+    """
+    envelope = os.path.realpath(storage.root)
     for root in clearance.policy.roots.own:
-        if root.resolved != os.path.dirname(tmp):
+        if root.resolved == os.path.dirname(tmp):
+            continue
+        if is_below(root.resolved, envelope):
             os.makedirs(root.resolved, 0o700, exist_ok=True)
-            yield root.resolved
+        elif not os.path.isdir(root.resolved):
+            continue
+        yield root.resolved
 
 
 def _project(project: Root | None) -> Iterator[str]:

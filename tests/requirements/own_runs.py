@@ -166,6 +166,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " that asked for it; a run itself sends no file.",
     ),
     Requirement(
+        id="agents.roots",
+        source="S3 raw session log, child run directory; decision 83",
+        text="A run has the roots and the restrictions of the session that asked for it, beside"
+        " folders of its own: it reads and writes that session's files by the same rules, and"
+        " nothing of other runs and sessions that its session could not.",
+    ),
+    Requirement(
         id="agents.configured",
         source="surface §8",
         text="SubAgents.Enabled takes the tools away, DefaultTimeoutSeconds is the limit of agents"

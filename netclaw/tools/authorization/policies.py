@@ -16,7 +16,7 @@ from netclaw.core.authz.requests import Policy
 from netclaw.core.settings import SessionStorage
 from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.tool import ToolContext
-from netclaw.tools.places import project_directory
+from netclaw.tools.places import project_directory, real_area
 
 _SHARED = ("sessions", "logs")
 """Below the home; the operator's own audience alone (reference 4)."""
@@ -67,16 +67,16 @@ def session_roots(context: ToolContext) -> SessionRoots:
 
 def _envelope(storage: SessionStorage) -> tuple[Root, ...]:
     """Folders of the session's own; one that became a link is not taken for what it leads to."""
-    real = os.path.realpath(storage.root)
-    return tuple(
-        Root(canonical=path, resolved=f"{real}/{os.path.basename(path)}")
-        for path in (storage.workspace, storage.artifacts, storage.worktrees)
-    )
+    return tuple(Root(canonical=path, resolved=real_area(path)) for path in storage.areas)
 
 
 def _whole(storage: SessionStorage) -> Root:
-    """The envelope with the session's log, to read; it is not written but in its own areas."""
-    return Root(canonical=storage.root, resolved=os.path.realpath(storage.root), is_read_only=True)
+    """The envelope with the session's log, to read; it is not written but in its own areas.
+
+    For a run it is its parent's, in which its own lies (glossary "raw session log").
+    """
+    outer = storage.outer
+    return Root(canonical=outer, resolved=os.path.realpath(outer), is_read_only=True)
 
 
 def _root(path: str) -> Root:
