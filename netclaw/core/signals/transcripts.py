@@ -51,6 +51,8 @@ _NOBODY = Line(speaker=Speaker.NOBODY)
 _PEOPLE = ("user", "human")
 _MODELS = ("assistant", "model", "ai")
 
+_MESSAGE_ROWS = ("user", "assistant")
+"""Types of Claude Code's rows that hold messages."""
 _NOT_TYPED = (
     "<local-command-",
     "<bash-stdout>",
@@ -85,7 +87,7 @@ def detect_catalog(objects: Iterable[Json]) -> Catalog | None:
     message.
     """
     for found in objects:
-        if isinstance(found.get("type"), str) and isinstance(found.get("message"), dict):
+        if found.get("type") in _MESSAGE_ROWS and isinstance(found.get("message"), dict):
             return Catalog.CLAUDE_CODE
         if isinstance(found.get("role"), str) and ("text" in found or "content" in found):
             return Catalog.JSONL
@@ -115,7 +117,7 @@ def _of_claude_code(found: Json) -> Line:
     if found.get("type") == "attachment" and isinstance(attachment, dict):
         return _of_queued(found, cast("Json", attachment))
     message = found.get("message")
-    if found.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+    if found.get("type") not in _MESSAGE_ROWS or not isinstance(message, dict):
         return _NOBODY
     line = _line(_speaker(found["type"]), message.get("content"), found.get("timestamp"))
     if line.speaker is Speaker.PERSON and line.text.lstrip().startswith(_NOT_TYPED):
@@ -136,6 +138,8 @@ def _of_queued(found: Json, attachment: Json) -> Line:
 def _is_by_human(found: Json) -> bool:
     """Whether a row that names its origin names a person; older rows name none."""
     origin = found.get("origin")
+    if found.get("promptSource") == "system":
+        return False
     return not isinstance(origin, dict) or origin.get("kind", _HUMAN) == _HUMAN
 
 
