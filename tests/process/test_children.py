@@ -9,6 +9,7 @@ import pytest
 
 from netclaw.wire.v1 import admin_pb2
 from tests.process.checks import is_alive, wait_gone
+from tests.process.lending import Lender
 from tests.process.run_calls import (
     NAME,
     add_agent,
@@ -31,11 +32,9 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """A daemon whose commands ask nobody."""
-    async with World() as world:
-        add_agent(world)
-        await world.start()
+async def world(lender: Lender) -> AsyncIterator[World]:
+    """A daemon that knows an agent."""
+    async with lender.lend(prepare=add_agent) as world:
         yield world
 
 

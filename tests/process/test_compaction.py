@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.process.checks import check_journal
+from tests.process.lending import Lender
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(90)
@@ -27,11 +28,10 @@ NOTES = "They asked for small things."
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world(lender: Lender) -> AsyncIterator[World]:
     """A daemon whose model has a small window and writes notes when asked to."""
-    async with World(config=CONFIG) as made:
+    async with lender.lend(CONFIG) as made:
         made.model.rule("<transcript>", f"[[gate:notes]][[reply:{NOTES}]]")
-        await made.start()
         yield made
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from tests.process.checks import check_journal, launches, processes_with
+from tests.process.lending import Lender
 from tests.process.world import ASKING, World, merge
 
 pytestmark = pytest.mark.timeout(120)
@@ -25,10 +26,9 @@ MARK = "3077.25"
 
 
 @pytest.fixture
-async def asking() -> AsyncIterator[World]:
+async def asking(lender: Lender) -> AsyncIterator[World]:
     """A daemon whose commands ask."""
-    async with World(config=ASKING) as world:
-        await world.start()
+    async with lender.lend(ASKING) as world:
         yield world
 
 

@@ -12,6 +12,7 @@ import pytest
 from netclaw.wire.v1 import gateway_pb2
 from tests.cli.terminal import Terminal
 from tests.process.checks import check_journal
+from tests.process.lending import Lender
 from tests.process.test_command_line import cli
 from tests.process.world import ASKING, World
 
@@ -23,11 +24,10 @@ WRITTEN = Path("/etc/passwd").read_text()
 
 
 @pytest.fixture
-async def asking(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+async def asking(lender: Lender, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A daemon whose commands ask."""
-    async with World(config=ASKING) as world:
+    async with lender.lend(ASKING) as world:
         monkeypatch.setenv("NETCLAW_HOME", str(world.home))
-        await world.start()
         yield world
 
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -41,14 +40,6 @@ ESCAPES = (
     ),
 )
 """Ways in which a process leaves those that started it."""
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """A daemon whose commands ask nobody."""
-    async with World() as world:
-        await world.start()
-        yield world
 
 
 async def running(world: World, command: str, mark: str) -> str:

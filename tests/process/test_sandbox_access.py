@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.process.lending import Lender
 from tests.process.test_consent import NAME, answered, ask, call
 from tests.process.world import ASKING, World
 from tests.sandbox.rig import visible_folder
@@ -17,10 +18,9 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-async def asking() -> AsyncIterator[World]:
+async def asking(lender: Lender) -> AsyncIterator[World]:
     """A daemon whose commands ask."""
-    async with World(config=ASKING) as world:
-        await world.start()
+    async with lender.lend(ASKING) as world:
         yield world
 
 

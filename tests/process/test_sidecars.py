@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from netclaw.wire.v1 import admin_pb2
 from tests.fakes.model import FakeModel, Outcome
 from tests.process.checks import check_journal
+from tests.process.lending import Lender
 from tests.process.peer import LIFECYCLE
 from tests.process.world import World
 
@@ -23,11 +25,15 @@ pytestmark = pytest.mark.timeout(60)
 HELD = "[[gate:title]][[reply:A late title]]"
 
 
+def name_giver(listener: socket.socket) -> FakeModel:
+    """A model with a title for every conversation."""
+    return FakeModel(title="[[reply:Small talk]]", listener=listener)
+
+
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world(lender: Lender) -> AsyncIterator[World]:
     """A daemon whose model names conversations."""
-    async with World(model=FakeModel(title="[[reply:Small talk]]")) as made:
-        await made.start()
+    async with lender.lend(make_model=name_giver) as made:
         yield made
 
 

@@ -13,7 +13,6 @@ Unix socket with the operator's token.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from typing import Any, Self
 import grpc
 
 from tests.fakes.model import FakeModel
+from tests.process.daemon_process import DaemonProcess
 from tests.process.peer import Peer
 from tests.witnesses import TAIL_CHARACTERS, tail_of, witness
 
@@ -78,17 +78,17 @@ class World:
         model: FakeModel | None = None,
         has_model: bool = True,
         launcher: tuple[str, ...] = (),
+        home: Path | None = None,
     ) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp"))
+        self.home = home or Path(tempfile.mkdtemp(prefix="nc-", dir="/tmp"))
         self.model = model or FakeModel()
         self.peer = Peer(self.home)
-        self.process: asyncio.subprocess.Process | None = None
+        self.process: DaemonProcess | None = None
         self._config = merge(FAST_CONFIG, config or {})
         self._has_model = has_model
         self.is_up = asyncio.Event()
         """Set while a started daemon was not killed or stopped by the test."""
         self._launcher = launcher
-        self._starts = 0
         self._errors_folder = self.home.parent
         witness(self)
 
@@ -106,11 +106,13 @@ class World:
 
     async def __aexit__(self, *_: object) -> None:
         await self.peer.close()
-        if self.process is not None and self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
-            await self.process.wait()
         await self.model.__aexit__(None, None, None)
+        self.end()
+
+    def end(self) -> None:
+        """Kill the daemon and remove its home."""
+        if self.process is not None:
+            self.process.end()
         shutil.rmtree(self.home, ignore_errors=True)
         (self._errors_folder / f"{self.home.name}-stderr.txt").unlink(missing_ok=True)
 
@@ -164,27 +166,21 @@ class World:
         began = time.monotonic()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
             notify.setblocking(False)
-            self._starts += 1
-            address = str(self.home / f"notify-{self._starts}.sock")
+            address = str(self.home / f"notify-{time.monotonic_ns()}.sock")
             notify.bind(address)
-            await self._launch({"NOTIFY_SOCKET": address, **(environment or {})})
+            self._launch({"NOTIFY_SOCKET": address, **(environment or {})})
             await self._until_ready(notify)
         await self.peer.connect()
         self.is_up.set()
         return time.monotonic() - began
 
-    async def _launch(self, environment: dict[str, str]) -> None:
-        path = self._errors_folder / f"{self.home.name}-stderr.txt"
-        with path.open("ab") as errors:
-            self.process = await asyncio.create_subprocess_exec(
-                *self._launcher,
-                str(NETCLAWD),
-                env={**self.environment(), **environment},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                start_new_session=True,
-            )
+    def _launch(self, environment: dict[str, str]) -> None:
+        self.process = DaemonProcess(
+            *self._launcher,
+            str(NETCLAWD),
+            environment={**self.environment(), **environment},
+            errors=self._errors_folder / f"{self.home.name}-stderr.txt",
+        )
 
     async def _until_ready(self, notify: socket.socket) -> None:
         assert self.process is not None
@@ -208,7 +204,7 @@ class World:
     async def refuse_to_start(self) -> tuple[int, str]:
         """Start a daemon that must not come up; returns its exit status and its words."""
         before = len(self.log)
-        await self._launch({})
+        self._launch({})
         assert self.process is not None
         async with asyncio.timeout(READY_TIMEOUT_S):
             status = await self.process.wait()
