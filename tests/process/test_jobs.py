@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
 
 import grpc
 import pytest
@@ -30,13 +29,10 @@ from tests.process.world import ASKING, World
 
 pytestmark = pytest.mark.timeout(120)
 
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """A daemon whose commands ask nobody."""
-    async with World() as world:
-        await world.start()
-        yield world
+RESTLESS = {
+    "Session": {"IdleTimeout": "00:00:00.300", "Tuning": {"PassivationGraceSeconds": 0.1}},
+}
+"""Whoever has nothing to do leaves at once."""
 
 
 async def names(world: World, *wanted: str) -> list[str]:
@@ -201,11 +197,12 @@ async def test_a_grant_that_was_revoked_while_a_job_waited_starts_nothing() -> N
 
 @pytest.mark.requirement("jobs.idle")
 async def test_a_job_keeps_its_session_up_until_it_was_told_of() -> None:
-    async with World(config={"Session": {"IdleTimeout": "00:00:01"}}) as world:
+    async with World(config=RESTLESS) as world:
         await world.start()
-        await world.peer.turn("idle", "[[reply:nothing to do]]")
-        row = await begin(world, f"sleep 2.5; {waits('a')}")
+        row = await begin(world, waits("a"))
         pid = await pid_of(world)
+        # Longer at rest than another session needs to leave, which begins to rest later.
+        await world.peer.turn("idle", "[[reply:nothing to do]]")
         await world.peer.wait_row("idle", lambda found: not found.pid)
         await let_go(world, "a")
         await told(world, NAME, row.job_id)
