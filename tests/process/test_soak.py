@@ -9,8 +9,8 @@ import pytest
 from tests.conftest import random_seed
 from tests.soak.soak import Soak
 
-LENGTH_S = 30
-"""With start, rest and judgement the whole takes 45 seconds."""
+LENGTH_S = 12
+"""With start, rest and judgement the whole takes about twice as long."""
 
 
 @pytest.mark.requirement("soak.promises")

@@ -126,7 +126,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "files.races",
         "issue 4, escape tests",
-        "Of 10,000 tries of reading, writing, editing, attaching and declaring while another "
+        "Of thousands of tries of reading, writing, editing, attaching and declaring while another "
         "thread swaps folder and file for links, none reaches what the links lead to.",
     ),
     Requirement(
