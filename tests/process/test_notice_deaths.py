@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.process.notice_deaths import STEPS, VICTIMS, notice_survives
+from tests.process.notice_torture import KILLS_PER_WORLD, torture_fleet
 
 
 @pytest.mark.timeout(120)
@@ -16,3 +17,13 @@ from tests.process.notice_deaths import STEPS, VICTIMS, notice_survives
 @pytest.mark.parametrize("step", list(STEPS))
 async def test_each_line_comes_once_whoever_is_killed(step: str, victim: str) -> None:
     await notice_survives(step, victim)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("notices.kills", "wakes.once")
+async def test_a_fleet_under_random_kills_is_told_of_everything_once() -> None:
+    toll = await torture_fleet(name="one")
+
+    assert toll.kills.total() == KILLS_PER_WORLD
+    assert toll.lines
+    assert toll.wakes

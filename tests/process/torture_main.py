@@ -16,12 +16,13 @@ from pathlib import Path
 
 from tests.conftest import SEED_VARIABLE
 from tests.process.consent_torture import consent_torture
+from tests.process.notice_torture import torture_notices
 from tests.process.run_torture import torture_runs
 from tests.process.torture import torture
 from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "consent", "runs", "soak", "escape")
+COMMANDS = ("kill", "consent", "runs", "signals", "soak", "escape")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,7 +37,10 @@ def _parser() -> argparse.ArgumentParser:
     tree = commands.add_parser(
         "runs", help="trees of a session, five child runs and their jobs under random kills"
     )
-    for command, kills in ((kill, 1000), (consent, 200), (tree, 200)):
+    signals = commands.add_parser(
+        "signals", help="watchers and targets under random kills: each line told once"
+    )
+    for command, kills in ((kill, 1000), (consent, 200), (tree, 200), (signals, 200)):
         command.add_argument("--kills", type=int, default=kills, help="processes killed per round")
     soak = commands.add_parser(
         "soak", help="random histories with every fault, checked by an independent reader"
@@ -51,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         "escape", help="every attempt to get out, on every backend, as root and as another user"
     )
     escape.add_argument("--fuzz", type=int, default=10_000, help="commands judged and traced")
-    for command in (kill, consent, tree, soak, escape):
+    for command in (kill, consent, tree, signals, soak, escape):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -84,6 +88,17 @@ def _runs(options: argparse.Namespace, seed: int) -> None:
     print(
         f"  kept every promise: {dict(toll.kills)}, ends {dict(toll.ends)}, {toll.jobs} jobs, "
         f"{time.monotonic() - began:.0f} s",
+        flush=True,
+    )
+
+
+def _signals(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.kills} kills over watchers and targets", flush=True)
+    began = time.monotonic()
+    toll = asyncio.run(torture_notices(seed=seed, kills=options.kills))
+    print(
+        f"  kept every promise: {dict(toll.kills)}, {toll.changes} changes, {toll.lines} lines, "
+        f"{toll.wakes} wakes, {time.monotonic() - began:.0f} s",
         flush=True,
     )
 
@@ -136,6 +151,7 @@ def main() -> int:
         "kill": _kill,
         "consent": _consent,
         "runs": _runs,
+        "signals": _signals,
         "soak": _soak,
         "escape": _escape,
     }
