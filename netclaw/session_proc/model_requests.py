@@ -22,13 +22,14 @@ from netclaw.core.context.turn_block import (
     GoalLine,
     JobLine,
     LocalTime,
+    RunLine,
     TurnFacts,
     render_goal,
     render_turn_block,
 )
 from netclaw.core.context.working_context import WorkingContext
 from netclaw.core.ids import CallId, SessionId, TurnId
-from netclaw.core.session import exposure
+from netclaw.core.session import child_control, exposure
 from netclaw.core.session.job_events import JobState
 from netclaw.core.session.job_state import JobRun
 from netclaw.core.session.request import build_conversation
@@ -133,6 +134,7 @@ class ModelRequests:
             working=working,
             git=git,
             jobs=_jobs(state, self._job_state),
+            runs=_runs(state, turn),
             agents=await self._agents(turn),
             goal=_goal(state),
         )
@@ -215,4 +217,18 @@ def _jobs(state: SessionState, state_of: Callable[[JobRun], JobState]) -> tuple[
         )
         for job in state.jobs
         if job.state.is_live or job.state is JobState.REAPED
+    )
+
+
+def _runs(state: SessionState, turn: OpenTurn) -> tuple[RunLine, ...]:
+    """The runs that are not over, as far as whoever asks in this turn may know of them."""
+    return tuple(
+        RunLine(
+            run_id=run.run_id,
+            agent=run.accepted.agent,
+            state=run.state.value,
+            is_waiting_for_consent=run.is_waiting_for_consent,
+        )
+        for run in state.children
+        if run.ended is None and child_control.may_control(run, turn.authority)
     )

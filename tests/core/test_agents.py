@@ -13,6 +13,7 @@ from netclaw.core.context.turn_block import (
     LOAD_HINT,
     AgentLine,
     LocalTime,
+    RunLine,
     TurnFacts,
     render_turn_block,
 )
@@ -198,6 +199,16 @@ def test_a_run_whose_model_is_gone_has_none_and_no_other() -> None:
     assert run_settings(settings, frozen).fallback_model is None
     kept = run_settings(settings, replace(frozen, model="small"))
     assert (kept.main_model, kept.fallback_model) == (model("small"), model("spare"))
+
+
+@pytest.mark.requirement("agents.events")
+def test_a_turn_is_told_of_the_runs_that_are_not_over() -> None:
+    lines = tuple(RunLine(run_id=f"r{n}", agent="a", state="Running") for n in range(22))
+    facts = TurnFacts(audience=Audience.TEAM, time=LocalTime(at_ms=0), runs=lines)
+    told = render_turn_block(facts)
+    assert "[child-runs]\n- r0 a: Running\n" in told
+    assert told.endswith("- r19 a: Running\n- and 2 more")
+    assert "child-runs" not in render_turn_block(replace(facts, audience=Audience.PUBLIC))
 
 
 @pytest.mark.requirement("agents.files")

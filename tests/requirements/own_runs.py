@@ -173,6 +173,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " nothing of other runs and sessions that its session could not.",
     ),
     Requirement(
+        id="agents.events",
+        source="S3 agent event, decision 64",
+        text="What a model is told of the runs at work is rendered from the record of the session"
+        " that owns them: run, agent, state and that consent is waited for, to whoever may know"
+        " of the run; no agent's text, no request and no answer is in it.",
+    ),
+    Requirement(
         id="agents.configured",
         source="surface §8",
         text="SubAgents.Enabled takes the tools away, DefaultTimeoutSeconds is the limit of agents"

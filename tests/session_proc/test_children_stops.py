@@ -27,6 +27,7 @@ from netclaw.ports.children import (
     ChildWord,
 )
 from netclaw.wire import children as wire
+from tests.fakes.model import FakeModel
 from tests.session_proc.conftest import Start
 from tests.session_proc.host import Crash, ScriptedHost
 from tests.session_proc.parents import (
@@ -38,8 +39,9 @@ from tests.session_proc.parents import (
 
 
 @pytest.mark.requirement("parent.pause")
+@pytest.mark.requirement("agents.events")
 async def test_a_parked_run_pauses_the_session_until_its_answer_starts_it_anew(
-    host: ScriptedHost, native: Start, supervisor: Supervisor
+    host: ScriptedHost, native: Start, supervisor: Supervisor, model: FakeModel
 ) -> None:
     native()
     await with_a_run(host, supervisor)
@@ -47,6 +49,10 @@ async def test_a_parked_run_pauses_the_session_until_its_answer_starts_it_anew(
     await supervisor.recorded(ChildParked)
     host.admit(f"{spawning('more')} [[reply:then not]]")
     await host.turn_completed(2)
+    block = model.requests[-1].body["messages"]
+    notice = f"[child-runs]\n- {supervisor.run_id} worker: Parked, waits for a person's consent"
+    assert notice in str([item["content"] for item in block]).replace("\\n", "\n")
+    assert "say aloud" not in str(block), "what it asks for is for people alone"
     refused = results(host)[-1]
     assert refused.receipt.category is OutcomeCategory.ACCESS_DENIED
     assert refused.text.startswith("consent_pause: ")

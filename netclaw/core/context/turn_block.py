@@ -23,6 +23,10 @@ AGENT_CHARACTERS = 300
 JOBS = 20
 """How many jobs are listed; more are counted."""
 
+RUNS = 20
+"""How many runs are listed; more are counted."""
+
+RUNS_HEADING = "[child-runs]"
 AGENTS_HEADING = "[available-subagents]"
 LOAD_HINT = "Load spawn_agent with load_tool to hand a task to one of these:"
 TIME_HEADING = "[current-time]"
@@ -51,6 +55,16 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """A child run that is not over, by what is on record of it; no agent has a word in it."""
+
+    run_id: str
+    agent: str
+    state: str
+    is_waiting_for_consent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLine:
     """An agent that work may be handed to."""
 
@@ -75,6 +89,7 @@ class TurnFacts:
     working: WorkingContext = field(default_factory=WorkingContext)
     git: GitFacts | None = None
     jobs: tuple[JobLine, ...] = ()
+    runs: tuple[RunLine, ...] = ()
     agents: tuple[AgentLine, ...] = ()
     goal: GoalLine | None = None
 
@@ -86,6 +101,7 @@ def render_turn_block(facts: TurnFacts) -> str:
         sections.append(render_goal(facts.audience, facts.goal))
         sections.append(_section("[working-context]", _working(facts)))
         sections.append(_section("[active-background-jobs]", _jobs(facts.jobs)))
+        sections.append(_section(RUNS_HEADING, _runs(facts.runs)))
         sections.append(_section(AGENTS_HEADING, _agents(facts.agents)))
     return "\n\n".join(section for section in sections if section)
 
@@ -116,6 +132,14 @@ def _working(facts: TurnFacts) -> Iterable[str]:
     if facts.working.recent_files:
         yield "recent_files (newest first):"
         yield from (f"- {path}" for path in facts.working.recent_files)
+
+
+def _runs(runs: Sequence[RunLine]) -> Iterable[str]:
+    for run in runs[:RUNS]:
+        waits = ", waits for a person's consent" if run.is_waiting_for_consent else ""
+        yield f"- {run.run_id} {run.agent}: {run.state}{waits}"
+    if len(runs) > RUNS:
+        yield f"- and {len(runs) - RUNS} more"
 
 
 def _agents(agents: Sequence[AgentLine]) -> Iterable[str]:
