@@ -9,7 +9,18 @@ import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from benchmarks import admission, children, endurance, flow, judging, passive, recovery, size, turns
+from benchmarks import (
+    admission,
+    children,
+    endurance,
+    flow,
+    judging,
+    passive,
+    recovery,
+    signals,
+    size,
+    turns,
+)
 from benchmarks.figures import FIGURES, render
 from benchmarks.stage import Stage
 
@@ -38,19 +49,20 @@ class Effort:
     live: int
     passive: int
     beside_wild: int
+    signals: int
 
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, judged=10, sandbox=30, idle_sessions=60, idle_seconds=4.0,
     output_megabytes=300, status=5, events=100_000, endless=0, live=0, passive=0,
-    beside_wild=0,
+    beside_wild=0, signals=20,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, judged=50, sandbox=200, idle_sessions=200, idle_seconds=20.0,
     output_megabytes=1500, status=15, events=100_000, endless=1000, live=500, passive=1000,
-    beside_wild=100,
+    beside_wild=100, signals=200,
 )  # fmt: skip
 FULL_ONLY = {
     "liveSessions500",
@@ -79,6 +91,7 @@ async def run(effort: Effort) -> dict[str, float]:
             print(f"  {name} failed: {type(fault).__name__}: {fault}", file=sys.stderr)
 
     await take("judging", judging.measure_authorize(runs=effort.judged))
+    await take("signals", signals.measure_signals(runs=effort.signals))
     await take("the sandbox", flow.measure_sandbox(runs=effort.sandbox))
     async with Stage() as stage:
         await take("readiness", recovery.measure_ready(stage, starts=effort.starts))

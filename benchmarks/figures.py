@@ -90,6 +90,10 @@ FIGURES: tuple[Figure, ...] = (
         "childSpinningRatio", "", 2, "a neighbour's turn p50 beside a run at 100 % CPU, to before"
     ),
     _low("childEatingRatio", "", 2, "the same beside a run that eats memory to its limit"),
+    _bare("signalAppendP50Ms", "ms", "a change of a session that nobody watches, durable, p50"),
+    _low("signalAppend100P50Ms", "ms", 5, "the same with 100 watchers"),
+    _low("turnStart50AddedMs", "ms", 5, "what 50 notices add to the append that starts a turn"),
+    _bare("signalSweep2000Ms", "ms", "the look at boot for notices, with 2,000 open ones"),
     _high("liveSessions500", "", 500, "sessions alive at once after a turn each"),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}

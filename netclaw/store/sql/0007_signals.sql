@@ -48,7 +48,6 @@ CREATE TABLE session_watch_cursors (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX session_watch_cursors_target ON session_watch_cursors (target_session_key);
-CREATE INDEX session_watch_cursors_age ON session_watch_cursors (updated_at);
 CREATE INDEX session_watch_cursors_open ON session_watch_cursors (watcher_session_key)
     WHERE material_sequence > last_seen_sequence;
 CREATE INDEX session_watch_cursors_told ON session_watch_cursors (watcher_session_key)
