@@ -64,6 +64,18 @@ class AdminSignals:
                 return
             yield batch
 
+    def AdoptTranscript(
+        self, request: admin_pb2.AdoptTranscriptRequest, context: Context
+    ) -> admin_pb2.AdoptTranscriptResponse:
+        adopted = admin_pb2.AdoptTranscriptResponse(
+            session_id=request.session_id or "cli/abcdefghij",
+            catalog="jsonl",
+            upstream=request.path,
+            created=True,
+            messages=2,
+        )
+        return self._reply("AdoptTranscript", request, context, adopted)
+
     def GetGoal(self, request: admin_pb2.SessionRef, context: Context) -> admin_pb2.GoalRow:
         self._daemon.note("GetGoal", request, context)
         row = self._daemon.known("GetGoal", request.session_id, context)

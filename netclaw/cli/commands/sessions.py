@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _HERE = "netclaw.cli.commands.sessions"
 _STEER = "netclaw.cli.commands.session_steering"
 _WATCH = "netclaw.cli.commands.session_watch"
+_ADOPT = "netclaw.cli.commands.session_adoption"
 _LABELS = {
     "pid": "process",
     "incarnation": "start number",
@@ -63,6 +64,7 @@ sessions = LazyGroup(
         "journal": Entry(f"{_HERE}:journal", "Read the journal as it is stored."),
         "attach": Entry(f"{_WATCH}:attach", "Watch a session live."),
         "inject": Entry(f"{_WATCH}:inject", "Deliver a message as an adapter would."),
+        "adopt": Entry(f"{_ADOPT}:adopt", "Go on from a transcript of another program."),
         "stop": Entry(f"{_STEER}:stop", "End its process gracefully; the next message wakes it."),
         "restart": Entry(f"{_STEER}:restart", "Drain and start it again; lifts a quarantine."),
         "kill": Entry(f"{_STEER}:kill", "Kill its process at once; open work is taken up again."),
