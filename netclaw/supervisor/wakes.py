@@ -145,6 +145,11 @@ class Wakes:
                 watcher.timer.cancel()
         self._watchers.clear()
 
+    @property
+    def watched(self) -> int:
+        """Watchers that there is something to know of: with open notices, or woken lately."""
+        return len(self._watchers)
+
     # When ---------------------------------------------------------------------------------
 
     def _now(self) -> float:
