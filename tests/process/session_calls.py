@@ -43,8 +43,8 @@ async def asked_text(world: World, name: str, *, by: str = ASKER, **arguments: o
 
 
 def answers(rows: list[Row], name: str = "sessions_send") -> list[dict[str, Any]]:
-    """What the calls of this tool answered, in order."""
-    return [json.loads(text) for text in texts(rows, name)]
+    """What the calls of this tool answered, in order; one whose process died has no answer."""
+    return [json.loads(text) for text in texts(rows, name) if text.startswith("{")]
 
 
 def texts(rows: list[Row], name: str) -> list[str]:
