@@ -31,6 +31,9 @@ FIXED_SEEDS = (1, 7, 20_261_130)
 
 SEED_VARIABLE = "NETCLAW_TEST_SEED"
 
+LONG_TIMEOUT_S = 200
+"""A test that may take so long begins before the others."""
+
 settings.register_profile(
     "netclaw",
     deadline=None,  # shared machines are slow at random; time limits are the benchmarks' subject
@@ -75,7 +78,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks each test with its kind: that of its folder, else `unit`."""
+    """Marks each test with its kind, that of its folder or `unit`; lets the long ones begin.
+
+    A long test that began last would be what everybody waits for.
+    """
     # Makes the tables of characters that Hypothesis keeps in a checkout: in no test's time.
     st.text().validate()
     home = Path(str(config.rootpath)) / "tests"
@@ -83,6 +89,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         parts = item.path.relative_to(home).parts if item.path.is_relative_to(home) else ()
         kind = KIND_BY_FOLDER.get(parts[0], "unit") if len(parts) > 1 else "unit"
         item.add_marker(kind)
+    items.sort(key=_is_short)
+
+
+def _is_short(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("timeout")
+    return mark is None or not mark.args or mark.args[0] < LONG_TIMEOUT_S
 
 
 @pytest.fixture
