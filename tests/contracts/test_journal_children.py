@@ -71,11 +71,12 @@ async def begin(
     *answers: ChildAnswer,
     run_id: RunId = FIRST,
     frozen: ChildFrozen | None = FROZEN,
+    parent: SessionId = SESSION,
 ) -> ChildRecord:
     """The supervisor is asked for this start of a run."""
     return await world.journal.start_child(
         ChildStart(
-            parent=SESSION,
+            parent=parent,
             run_id=run_id,
             start=start,
             storage_root=f"/e/subagents/{run_id}",
@@ -190,6 +191,24 @@ async def test_a_run_that_is_over_admits_no_word_and_knows_those_from_before(
     assert isinstance(refused, InvalidArgumentError)
     again = await journal_world.admit("look", message="m1", session_id=CHILD)
     assert (again.input_id, again.is_duplicate) == (before.input_id, True)
+
+
+@pytest.mark.requirement("children.exact-names")
+async def test_an_id_with_the_characters_of_patterns_owns_no_other_runs(
+    journal_world: World,
+) -> None:
+    alike, other = SessionId("C1/a%_z"), SessionId("C1/aXYz")
+    journal = journal_world.journal
+    for session_id in (alike, other):
+        await journal_world.create(session_id)
+        run = replace(accepted(), session_id=SessionId(f"{session_id}/sub/{FIRST}"))
+        await write(journal_world, run, session_id=session_id)
+        await begin(journal_world, frozen=replace(FROZEN, parent=session_id), parent=session_id)
+    assert await journal.children_of(alike) == (SessionId(f"{alike}/sub/{FIRST}"),)
+    await journal.delete_session(SessionId(f"{alike}/sub/{FIRST}"))
+    await journal.delete_session(alike)
+    assert await journal.children_of(other) == (SessionId(f"{other}/sub/{FIRST}"),)
+    assert await journal.get_session(SessionId(f"{other}/sub/{FIRST}")) is not None
 
 
 @pytest.mark.requirement("children.lists")

@@ -13,6 +13,7 @@ import pytest
 from tests.repo import tree
 from tests.requirements import (
     authorization_bugs,
+    glossary,
     manifest,
     sessions_document,
     signal_cases,
@@ -82,6 +83,7 @@ def promises() -> tuple[manifest.Promise, ...]:
     return (
         *sessions_document.PROMISES,
         *state_document.PROMISES,
+        *glossary.PROMISES,
         *signal_cases.RULED_OUT,
         *bugs,
     )
@@ -103,6 +105,19 @@ def test_every_promise_of_the_documents_is_shown_or_awaited() -> None:
     assert len(texts) == len(set(texts)) > 100
     texts = [promise.text for promise in state_document.PROMISES]
     assert len(texts) == len(set(texts)) > 60
+
+
+@pytest.mark.requirement("repo.glossary-shown")
+def test_no_sentence_of_the_glossary_about_runs_and_jobs_is_left_out() -> None:
+    sources = {promise.source.removeprefix("S3 ") for promise in glossary.PROMISES}
+    assert sources == set(glossary.ENTRIES)
+    texts = [promise.text for promise in glossary.PROMISES]
+    assert len(texts) == len(set(texts)) > 70
+    unshown = [promise.text for promise in glossary.PROMISES if not promise.requirements]
+    assert unshown == [
+        "What a park holds survives: the skills in use.",
+        "It is written at the first park only.",
+    ]
 
 
 @pytest.mark.requirement("repo.promises-shown")

@@ -24,6 +24,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="No process is started for a run that its parent does not have or that is over.",
     ),
     Requirement(
+        id="children.exact-names",
+        source="S3 child journal",
+        text="The child runs of a session are those under exactly its id, whatever characters"
+        " ids have in common with patterns.",
+    ),
+    Requirement(
         id="children.lists",
         source="issue 5, item 9",
         text="Every child run is listed with what became of it, also after it was told of and over"

@@ -18,6 +18,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " told so.",
     ),
     Requirement(
+        id="job.no-run",
+        source="S3 open child run",
+        text="A background job is no child run: no turn reports it as open, and nobody who waits"
+        " for child runs waits for it.",
+    ),
+    Requirement(
         id="job.end-turn",
         source="S0 Who joins a turn, sessions.md §7",
         text="The end of a job, also by cancel or timeout, is a turn of its own and wakes its"

@@ -59,6 +59,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " its requester.",
     ),
     Requirement(
+        id="run.guard",
+        source="S0 Loop guard",
+        text="A run has the loop guard of every session; one that it ends is Partial.",
+    ),
+    Requirement(
+        id="run.park-holds",
+        source="S3 parked child run, working context",
+        text="A parked run keeps its conversation, working directory and file activity over a"
+        " restart and goes on where it was; they are its own and end with it.",
+    ),
+    Requirement(
         id="run.late-words",
         source="decision 62",
         text="Whoever wrote into a run too late for it to be read is told that it is over; no word"

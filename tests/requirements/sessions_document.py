@@ -27,8 +27,6 @@ PARTS_TO_COME = (
     "channels (issue 7)",
     "webhooks",
     "reminders",
-    "child processes (issue 5)",
-    "background jobs (issue 5)",
     "memory",
     "skills",
 )

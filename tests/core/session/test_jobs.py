@@ -308,3 +308,14 @@ def test_a_reset_leaves_no_job() -> None:
     story.given(SessionReset(reason=ResetReason.OPERATOR, life=2))
     assert story.state.jobs == ()
     assert Story().state.jobs == ()
+
+
+@pytest.mark.requirement("job.no-run")
+def test_a_job_is_no_child_run() -> None:
+    story = working(ALICE)
+    story.when(starting(story, "j1", 0))
+    story.finish_tools()
+    ended = story.answer()
+    (recorded,) = (event for event in ended.events if isinstance(event, TurnRecorded))
+    assert recorded.open_child_runs == ()
+    assert story.state.jobs[0].state.is_live
