@@ -208,7 +208,7 @@ def test_a_home_that_is_none(home: Home) -> None:
     ]
 
 
-@pytest.mark.requirement("cli.doctor")
+@pytest.mark.requirement("cli.doctor", "signals.degraded")
 def test_a_running_daemon_is_asked(cli: Cli, daemon: ScriptedDaemon, service: ModelService) -> None:
     daemon.home.database.write_bytes(b"x")
     daemon.home.database.chmod(0o600)
@@ -222,7 +222,12 @@ def test_a_running_daemon_is_asked(cli: Cli, daemon: ScriptedDaemon, service: Mo
     assert checks["storage"]["verdict"] == "PASS"
     daemon.replies["CheckStorage"] = CheckStorageResponse(ok=False, detail="page 3")
     daemon.status.MergeFrom(
-        StatusResponse(degraded_reason="No model.", storage_state="full", quarantined_sessions=2)
+        StatusResponse(
+            degraded_reason="No model.",
+            storage_state="full",
+            quarantined_sessions=2,
+            signals_problem="The signal log cannot be written.",
+        )
     )
     result = cli("doctor", "--json")
     checks = by_name(result)
@@ -231,6 +236,8 @@ def test_a_running_daemon_is_asked(cli: Cli, daemon: ScriptedDaemon, service: Mo
     assert checks["model in use"]["message"] == "No model."
     assert checks["storage in use"]["message"] == "full."
     assert checks["sessions"]["verdict"] == "WARN"
+    assert "cannot be written" in checks["signal log"]["message"]
+    assert checks["signal log"]["fix"]
     daemon.refuse["Status"] = StorageCorruptError("It is damaged.")
     assert by_name(cli("doctor", "--json"))["daemon"]["message"] == "It is damaged."
 

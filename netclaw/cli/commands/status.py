@@ -73,7 +73,7 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
     if found.grants_problem:
         reasons.append(f"No stored grant counts; the grants file: {found.grants_problem}.")
     if found.signals_problem:
-        reasons.append(f"Changes of sessions are not recorded: {found.signals_problem}.")
+        reasons.append(f"Changes of sessions are not recorded: {found.signals_problem}")
     if found.state != "running":
         reasons.append(f"The daemon is {found.state}.")
     if found.storage_state not in _GOOD_STORAGE:

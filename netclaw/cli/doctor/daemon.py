@@ -64,6 +64,12 @@ def _complaints(status: StatusResponse) -> Iterator[Finding]:
         )
     if status.storage_state not in ("", "ok"):
         yield failed("storage in use", f"{status.storage_state}.", "See the disk and the log.")
+    if status.signals_problem:
+        yield warned(
+            "signal log",
+            f"Sessions go on, but learn nothing of each other: {status.signals_problem}",
+            "See the disk and the log; if it stays so, restore a backup of the database.",
+        )
     if status.quarantined_sessions:
         yield warned(
             "sessions",
