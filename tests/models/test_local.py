@@ -77,7 +77,9 @@ def test_a_file_that_is_no_model_ends_the_process_with_a_sentence(
         server.model_file.write_bytes(content)
     done = run(server)
     assert done.returncode == ServerExit.UNUSABLE_MODEL
-    assert done.stderr.splitlines()[-1].startswith("[FAIL] local model: ")
+    # Threads of the engine may have the last word.
+    said = [line for line in done.stderr.splitlines() if line.startswith("[FAIL] local model: ")]
+    assert len(said) == 1
     assert not server.port_file.exists()
 
 
