@@ -227,6 +227,7 @@ def _record_failure(
     returned: frozenset[InputId] = frozenset(),
 ) -> None:
     consent.withdraw_all(draft, draft.state.turn or turn, Withdrawal.TURN_ENDED)
+    watches.give_back(draft, turn)
     reference = reference or draft.make_id()[:REFERENCE_LENGTH]
     is_told = not turn.is_person_told_of_stop
     consumed = tuple(item for item in turn.input_ids if item not in returned)

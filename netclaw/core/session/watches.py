@@ -16,8 +16,9 @@ from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import NoticeMark
 from netclaw.core.session.open_work import Delivery
 from netclaw.core.session.outputs import NoticeOutput
-from netclaw.core.session.state import BufferedInput
+from netclaw.core.session.state import BufferedInput, OpenTurn
 from netclaw.core.signals import notices
+from netclaw.core.signals.cursors import Notice
 
 
 def change_notices(draft: Draft, command: NoticesChanged) -> None:
@@ -44,6 +45,22 @@ def said_of(marks: tuple[NoticeMark, ...], item: BufferedInput | Delivery) -> No
     targets = [mark.target for mark in marks]
     sentence = sentences.changes_told(targets, is_wake=is_wake)
     return NoticeOutput(sentence=sentence, kind="wake" if is_wake else "changes")
+
+
+def give_back(draft: Draft, turn: OpenTurn) -> None:
+    """The turn ends before its first round: what it told of is open again, with its lines.
+
+    The next turn may begin in the same append, before anybody else can say so. A notice that
+    opened meanwhile is taken up by the former line.
+    """
+    if turn.rounds:
+        return
+    waiting = {item.target: item for item in draft.runtime.notices}
+    for told in turn.notices:
+        later = waiting.get(told.target)
+        mark = told.mark if later is None else later.mark
+        waiting[told.target] = Notice(target=told.target, since=told.since, mark=mark)
+    draft.runtime = replace(draft.runtime, notices=tuple(waiting.values()))
 
 
 def is_needless(draft: Draft, item: BufferedInput) -> bool:

@@ -190,10 +190,22 @@ def test_a_turn_that_fails_before_its_first_round_leaves_no_line() -> None:
     story.when(story.failed())
     assert lines(story.state.history) == []
     assert [item.text for item in story.state.history if isinstance(item, UserMessage)] == ["hello"]
-    opened(story)
     story.admit("again")
     assert lines(story.messages) == [LINE], "the same line, once"
     assert replay(SessionState(), story.journal) == story.state
+
+
+@pytest.mark.requirement("signals.given-back")
+def test_the_turn_that_begins_with_the_end_of_a_failed_one_tells_the_former_line() -> None:
+    story = watching()
+    story.admit("hello")
+    opened(story, C, 13, 20)
+    story.admit("again")
+    decision = story.when(story.failed())
+    assert decision.events[-1] == like(
+        TurnStarted, notices=(NoticeMark(target=C, mark=20, since=12),)
+    )
+    assert lines(story.messages) == [LINE], "what was told before the failure is told again"
 
 
 @pytest.mark.requirement("signals.given-back")
@@ -204,6 +216,7 @@ def test_a_turn_that_fails_later_keeps_its_line() -> None:
     story.finish_tools()
     story.when(story.failed())
     assert lines(story.state.history) == [LINE]
+    assert known(story) == []
 
 
 @pytest.mark.requirement("signals.given-back")
@@ -224,6 +237,7 @@ def test_only_its_own_line_goes() -> None:
     story.admit("again")
     story.when(story.failed())
     assert lines(story.state.history) == [LINE]
+    assert known(story) == [Notice(target=D, since=1, mark=2)]
     story.given(
         TurnFailed(
             turn_id=story.make_id(),  # type: ignore[arg-type]
