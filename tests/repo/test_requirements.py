@@ -15,6 +15,7 @@ from tests.requirements import (
     authorization_bugs,
     glossary,
     manifest,
+    runs_reference,
     sessions_document,
     signal_cases,
     state_document,
@@ -84,6 +85,7 @@ def promises() -> tuple[manifest.Promise, ...]:
         *sessions_document.PROMISES,
         *state_document.PROMISES,
         *glossary.PROMISES,
+        *runs_reference.PROMISES,
         *signal_cases.RULED_OUT,
         *bugs,
     )
@@ -111,6 +113,7 @@ def test_every_promise_of_the_documents_is_shown_or_awaited() -> None:
 def test_no_sentence_of_the_glossary_about_runs_and_jobs_is_left_out() -> None:
     sources = {promise.source.removeprefix("S3 ") for promise in glossary.PROMISES}
     assert sources == set(glossary.ENTRIES)
+    assert len(runs_reference.PROMISES) > 50
     texts = [promise.text for promise in glossary.PROMISES]
     assert len(texts) == len(set(texts)) > 70
     unshown = [promise.text for promise in glossary.PROMISES if not promise.requirements]
