@@ -8,7 +8,7 @@ author's future resolves (decision 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -217,21 +217,6 @@ class OutboxItem:
     target: DeliveryTarget
     text: str
     attempts: int
-
-
-CLAIM_BYTES = 3 * 1024 * 1024
-"""Text of the replies of one claim: as much as one answer over the public socket carries."""
-
-
-def fitting(texts: Iterable[str]) -> int:
-    """How many of these replies one claim hands out: at least one, at most `CLAIM_BYTES`."""
-    size = count = 0
-    for text in texts:
-        size += len(text.encode("utf-8", "surrogatepass"))
-        if count and size > CLAIM_BYTES:
-            break
-        count += 1
-    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem, fitting
+from netclaw.ports.journal import LedgerDelivery, OutboxItem
+from netclaw.ports.outbox import fitting
 from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope

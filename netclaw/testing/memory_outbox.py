@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem, fitting
+from netclaw.ports.journal import LedgerDelivery, OutboxItem
+from netclaw.ports.outbox import fitting
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, TurnId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import CLAIM_BYTES, OutboxItem
+from netclaw.ports.journal import OutboxItem
+from netclaw.ports.outbox import CLAIM_BYTES
 from tests.contracts.journal_world import SESSION, World, recorded, started
 
 HERE = DeliveryTarget(channel=SourceKind.SLACK, address="C1/1")
