@@ -228,3 +228,38 @@ async def test_a_restart_in_place_and_a_stop_lose_and_double_nothing() -> None:
         wakes = wakes_in(await world.peer.journal(WATCHER))
         assert len(wakes) == len(set(wakes)) == 2
         assert (await world.peer.rows())[WATCHER].phase in QUIET
+
+
+@pytest.mark.requirement("signals.compacted", "signals.trouble-30")
+async def test_a_compaction_is_one_event_tells_nobody_and_drops_no_notice() -> None:
+    small = {"Models": {"Definitions": {"main": {"ContextWindow": 32_768}}}}
+    async with World(config=merge(config(SLOW_WINDOW_S), small)) as world:
+        world.model.rule("<transcript>", "[[gate:notes]][[reply:They talked.]]")
+        await world.start()
+        for name in (WATCHER, TARGET):
+            for number in range(5):
+                await world.peer.turn(name, f"{number} {'-' * 3000} [[reply:well]]")
+        await watch(world, WATCHER, TARGET)
+        await compact(world, WATCHER)
+        await world.at_gate("notes")
+
+        await set_goal(world, TARGET, "on we go")
+        sent = await world.peer.send(WATCHER, "[[reply:after it]]")
+        world.open_gate("notes")
+        await world.peer.follow(WATCHER, sent)
+        (notice,) = await until_told(world, 1)
+        await compact(world, TARGET)
+        await world.peer.wait_row(TARGET, lambda row: row.state_version > notice.mark)
+
+        kinds = [event.kind for event in (await show(world, TARGET)).events]
+        assert kinds == ["goal_changed", "compacted"]
+        assert await marks(world, WATCHER, TARGET) == (notice.mark,) * 3
+        await world.peer.turn(WATCHER, "[[reply:nothing new]]")
+        assert await told(world) == [notice]
+
+
+async def compact(world: World, session_id: str) -> None:
+    """`netclaw sessions compact`."""
+    await world.peer.admin.CompactSession(
+        admin_pb2.SessionRef(session_id=session_id), metadata=world.peer.metadata
+    )
