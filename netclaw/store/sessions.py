@@ -10,7 +10,7 @@ from netclaw.core.session.events import ResetReason, SessionCreated, SessionRese
 from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
-from netclaw.store import signal_log
+from netclaw.store import signal_log, watch_table
 from netclaw.store.connection import Database, Row
 from netclaw.store.journal import publish_events, read_state
 from netclaw.store.rows import SELECT_SESSION, SessionRow, record_from
@@ -19,8 +19,10 @@ from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.stored_state import stored_state
 
 # What may make a start due (protocol "Runnable work"). A session whose process passivated with
-# nothing to do has none of these. Whether all of it waits for people is in no column: the journal
-# is looked at, and only where a run is open or somebody was asked since the open turn began.
+# nothing to do has none of these. An open notice is none either: the sweep at boot names those of
+# top-level watchers, and the supervisor wakes them by an input, which is. Whether all of the work
+# waits for people is in no column: the journal is looked at, and only where a run is open or
+# somebody was asked since the open turn began.
 _RUNNABLE = (
     "SELECT id, key, pending_answers = 0 AND (open_runs > 0 OR open_turn IS NOT NULL AND EXISTS ("
     " SELECT 1 FROM journal AS j WHERE j.session = sessions.id AND j.type = 'ConsentRequested'"
@@ -152,10 +154,7 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         "SELECT count(*) FROM consent_requests WHERE state <> 'closed' AND state = 'open'"
         " AND session NOT IN (SELECT id FROM sessions WHERE kind = 'child')"
     )
-    watches, unseen = db.rows(
-        "SELECT (SELECT count(*) FROM session_watch_cursors), (SELECT count(*)"
-        " FROM session_watch_cursors WHERE material_sequence > last_seen_sequence)"
-    )[0]
+    watches, unseen = watch_table.totals(db)
     return StoreCounts(
         sessions=sessions,
         quarantined=quarantined,
@@ -166,6 +165,6 @@ def counts(db: Database, *, database_bytes: int) -> StoreCounts:
         outbox_waiting=waiting,
         database_bytes=database_bytes,
         open_approvals=asking,
-        watches=int(cast("int", watches)),
-        open_notices=int(cast("int", unseen)),
+        watches=watches,
+        open_notices=unseen,
     )

@@ -156,7 +156,7 @@ def _close_told(
                 after.append(close(watch))
                 book.tell(custody.change(watch, after[-1]))
         watch_table.save(scope.db, after, at=scope.now)
-        row.told_notices -= len(after)
+        row.told_notices = 0
 
     signal_log.attempt(scope, work)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
+import apsw
+
 from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.signals import custody
 from netclaw.core.signals.cursors import Cursor
@@ -36,6 +38,10 @@ _OLD = f"{_SELECT} WHERE updated_at < ? ORDER BY watcher_session_key, target_ses
 _TOWARDS = (
     f"{_SELECT} WHERE target_session_key >= ? AND target_session_key < ?"
     " ORDER BY watcher_session_key, target_session_key"
+)
+_TOTALS = (
+    "SELECT (SELECT count(*) FROM session_watch_cursors), (SELECT count(*)"
+    " FROM session_watch_cursors WHERE material_sequence > last_seen_sequence)"
 )
 _SAVE = (
     "INSERT INTO session_watch_cursors (watcher_session_key, target_session_key,"
@@ -99,6 +105,15 @@ def forgotten(db: Database, before: int) -> tuple[Watch, ...]:
 def towards(db: Database, first: str, end: str) -> tuple[Watch, ...]:
     """The rows of targets from one key on, up to another."""
     return _watches(db, _TOWARDS, (first, end))
+
+
+def totals(db: Database) -> tuple[int, int]:
+    """How many watches there are and how many have a notice to consume; none that can be read."""
+    try:
+        watches, unseen = db.rows(_TOTALS)[0]
+    except apsw.SQLError:
+        return 0, 0
+    return cast("int", watches), cast("int", unseen)
 
 
 def save(db: Database, watches: Iterable[Watch], *, at: int) -> None:

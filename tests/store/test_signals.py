@@ -198,6 +198,7 @@ async def test_sessions_go_and_come_while_the_log_is_broken(world: SqliteWorld) 
     await world.journal.delete_session(Q)
     await world.create(Q)
     assert (await world.record(Q)).life == 3
+    assert (await world.journal.counts()).watches == 0
     await world.close()
 
 
