@@ -20,7 +20,7 @@ Row = dict[str, Any]
 WAIT_S = 30.0
 WINDOW: dict[str, Any] = {"Signals": {"WakeCoalesceSeconds": 0.5}}
 """Wakes of a watcher are merged for half a second only."""
-HELD = '[[gate:early]] [[tool:file_list {"path": "."}]] [[gate:late]] [[reply:done]]'
+HELD = '[[gate:early]] [[tool:file_list {"path": "."}]] [[next]] [[gate:late]] [[reply:done]]'
 """A task that waits, takes up what was written to it meanwhile, and waits again."""
 LINE = re.compile(
     r'Session "(?P<target>[^"]+)" changed \(other actor\)\. Reconcile before acting:'
@@ -44,18 +44,26 @@ async def person(world: World, name: str, text: str = "[[reply:yes]]") -> None:
 
 async def call(world: World, name: str, tool: str, **arguments: object) -> Row:
     """What a session's model is answered to one tool call: JSON, and how the call ended."""
-    row = await say(world, name, f"{directive(tool, **arguments)} [[reply:ok]]")
-    (found,) = row["toolCalls"]
-    return answer_of(found)
+    (answer,) = await answers(world, name, f"{directive(tool, **arguments)} [[reply:ok]]")
+    return answer
 
 
-def answer_of(found: Row) -> Row:
-    """The answer of a call as its model read it; `outcome` is how the call ended."""
+async def answers(world: World, name: str, text: str) -> list[Row]:
+    """The same of every call of a turn, which a person's message begins."""
+    turn = await world.peer.turn(name, text)
+    return [
+        {**_parsed(output.text), "outcome": output.outcome}
+        for output in turn.outputs
+        if output.type == "tool_result"
+    ]
+
+
+def _parsed(text: str) -> Row:
     try:
-        answer: Row = json.loads(found["result"])
+        answer: Row = json.loads(text)
     except ValueError:
-        answer = {"text": found["result"]}
-    return {**answer, "outcome": found["outcome"]}
+        return {"text": text}
+    return answer
 
 
 def directive(tool: str, **arguments: object) -> str:
@@ -208,3 +216,15 @@ def log_text(world: World) -> str:
             for row in connection.execute(f"SELECT * FROM {table}")  # noqa: S608 - named above
         ]
     return repr(rows)
+
+
+async def watch_quickly(world: World, watcher: str, target: str) -> None:
+    """Begin a watch without a process for it."""
+    request = admin_pb2.WatchRequest(watcher=watcher, target=target)
+    await world.peer.admin.WatchSession(request, metadata=world.peer.metadata)
+
+
+async def set_goal_quickly(world: World, name: str, text: str = "Ship it") -> None:
+    """Set a goal without a process for it."""
+    request = admin_pb2.SetGoalRequest(session_id=name, text=text)
+    await world.peer.admin.SetGoal(request, metadata=world.peer.metadata)

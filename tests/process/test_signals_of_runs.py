@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.process.lending import Lender
 from tests.process.run_calls import DEFINITION, NAME, add_agent, begin, in_state, kill, pid_of
 from tests.process.run_calls import told as result_told
 from tests.process.signal_calls import (
     HELD,
     WINDOW,
-    answer_of,
+    answers,
     call,
     changes,
     directive,
@@ -22,11 +23,13 @@ from tests.process.signal_calls import (
     is_open,
     kinds,
     log_text,
-    say,
+    person,
     told,
     until_kind,
     until_told,
     version,
+    wakes,
+    watch,
     watches,
     written_to,
 )
@@ -37,11 +40,9 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world(lender: Lender) -> AsyncIterator[World]:
     """A daemon with one agent."""
-    async with World(config=WINDOW) as world:
-        add_agent(world)
-        await world.start()
+    async with lender.lend(WINDOW, prepare=add_agent) as world:
         yield world
 
 
@@ -89,7 +90,7 @@ async def test_twenty_messages_are_two_lines_in_two_turns(world: World) -> None:
     world.open_gate("busy")
     expected = [[(row.session_id, known)], [(row.session_id, first)]]
     assert await until_told(world, NAME, 2) == expected
-    await say(world, NAME, "[[reply:and now]]")
+    await person(world, NAME)
     assert await told(world, NAME) == expected
 
 
@@ -101,12 +102,11 @@ async def test_looking_moves_nothing(world: World) -> None:
     await hold(world, NAME)
     await written_to(world, row)
     world.model.rule("look thrice", f"{look} {look} {look} [[reply:seen]]")
-    turn = asyncio.create_task(say(world, NAME, "look thrice"))
+    turn = asyncio.create_task(answers(world, NAME, "look thrice"))
     world.open_gate("busy")
-    answers = [answer_of(each)["stateChanges"] for each in (await turn)["toolCalls"]]
-    assert len(answers) == 3
-    assert answers[0] == answers[1] == answers[2]
-    assert [event["kind"] for event in answers[0]["events"]] == ["human_direct_message"]
+    first, second, third = [answer["stateChanges"] for answer in await turn]
+    assert first == second == third
+    assert kinds(first) == ["human_direct_message"]
     assert await until_told(world, NAME) == [[(row.session_id, known)]]
 
 
@@ -124,12 +124,10 @@ async def test_a_run_that_completes_is_told_of_by_its_result_alone(world: World)
     assert not [row for row in (await watches(world)).values() if is_open(row)]
 
 
+IMPATIENT = DEFINITION.replace("Main", "Main\ntimeoutSeconds: 5\nprefillTimeoutSeconds: 5")
 FAILURES = {
     "error": ("[[status:400]]", DEFINITION),
-    "timeout": (
-        "[[gate:early]] [[reply:never]]",
-        DEFINITION.replace("Main", "Main\ntimeoutSeconds: 5"),
-    ),
+    "timeout": ("[[gate:early]] [[reply:never]]", IMPATIENT),
     "cancelled": ("[[gate:early]] [[reply:never]]", DEFINITION),
 }
 
@@ -240,11 +238,12 @@ async def test_pruning_leaves_a_run_at_work_alone(world: World) -> None:
 @pytest.mark.requirement("signals.nested-not-woken")
 async def test_a_run_that_watches_is_not_woken(world: World) -> None:
     row = await held_run(world)
-    await say(world, "other", "[[reply:hello]]")
-    await cli(world, "signals", "watch", row.session_id, "other")
-    await say(world, "other", "[[reply:again]]")
+    await person(world, "other")
+    await watch(world, row.session_id, "other")
+    await person(world, "other")
     assert is_open((await watches(world))[row.session_id, "other"])
-    assert [entry.source for entry in await world.peer.ledger(row.session_id)] == ["session"]
+    assert await wakes(world, row.session_id) == []
+    assert len(await world.peer.ledger(row.session_id)) == 1
 
 
 @pytest.mark.requirement("signals.trouble-28")
