@@ -22,8 +22,9 @@ from netclaw.core.session.job_effects import JobEffect, KillJob, LaunchJob
 from netclaw.core.session.job_events import JobState
 from netclaw.testing.people import ALICE
 from netclaw.testing.story import NEEDS_CONSENT
+from tests.properties.process import Process
 from tests.properties.run_rules import RunRules
-from tests.properties.world import Process, World
+from tests.properties.world import World
 
 Report = cc.BeginChild | cc.ParkChild | cc.CloseChildDispatch | cc.EndChild
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from netclaw.core.authority import SourceKind
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.messages import AssistantMessage, Message, ToolMessage
 from netclaw.core.session import events as ev
@@ -14,6 +15,9 @@ from netclaw.core.session.consent_events import (
 )
 from netclaw.core.session.events import Recorded
 from netclaw.core.tool_call import OutcomeCategory
+
+_PEOPLE = {SourceKind.CLI, SourceKind.SLACK}
+_SESSIONS = {SourceKind.SESSION, SourceKind.SIGNAL}
 
 
 @dataclass
@@ -40,6 +44,8 @@ class JournalRules:
         self.results: dict[str, OutcomeCategory] = {}
         self.passivated_by = 0
         self.attended: set[str] = set()
+        self.of_people: set[str] = set()
+        self.of_sessions: set[str] = set()
         self.requests: dict[str, str] = {}
         """What became of each consent request: open, withdrawn, or the option that was chosen."""
 
@@ -73,6 +79,10 @@ class JournalRules:
         self.waiting.append(event.input_id)
         if event.attended:
             self.attended.add(event.input_id)
+        if event.authority.provenance.source_kind in _PEOPLE:
+            self.of_people.add(event.input_id)
+        elif event.authority.provenance.source_kind in _SESSIONS:
+            self.of_sessions.add(event.input_id)
 
     def _TurnStarted(self, event: ev.TurnStarted) -> None:
         assert self.turn is None, "two turns at a time"
@@ -83,6 +93,7 @@ class JournalRules:
         turn = self._open(event.turn_id)
         assert turn.rounds, "an input joined before any batch"
         assert not self._unanswered(turn), "an input joined within a batch"
+        assert self.of_people >= set(event.input_ids), "a machine joined a turn"
         self._take(event.input_ids)
         turn.joined += event.input_ids
 
@@ -163,6 +174,7 @@ class JournalRules:
         assert call_id not in self.requests, "asked twice"
         inputs = {*turn.inputs, *turn.joined}
         assert not inputs or inputs & self.attended, "asked where nobody can answer"
+        assert not inputs or not inputs & self.of_sessions, "asked in a session's name"
         self.requests[call_id] = "open"
 
     def _ConsentAnswered(self, event: ConsentAnswered) -> None:

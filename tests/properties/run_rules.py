@@ -41,7 +41,7 @@ class RunRules:
             handler(event)
 
     def _TurnStarted(self, event: ev.TurnStarted) -> None:
-        is_person = event.authority.requester.principal.is_person
+        is_person = event.authority.is_of_person
         if self.asking:
             assert is_person, "automated input ran in the pause"
             assert event.input_ids, "a result was told in the pause"

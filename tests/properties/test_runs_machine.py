@@ -15,9 +15,10 @@ from netclaw.core.session.job_events import JobState
 from netclaw.core.session.phase import Phase
 from netclaw.testing.people import ALICE, OPERATOR
 from tests.properties.child_world import Report, RunsWorld
+from tests.properties.inputs import POSITION
 from tests.properties.moves import answer_of
-from tests.properties.test_session_machine import POSITION, SessionMachine
-from tests.properties.world import Process
+from tests.properties.process import Process
+from tests.properties.test_session_machine import SessionMachine
 
 ENDS = st.sampled_from([ChildState.COMPLETED, ChildState.PARTIAL, ChildState.FAILED])
 

@@ -17,35 +17,24 @@ from hypothesis.stateful import (
 
 from netclaw.core.authority import Authority
 from netclaw.core.errors import ErrorCategory
-from netclaw.core.ids import CallId, DispatchToken, InputId
-from netclaw.core.messages import MediaRef
+from netclaw.core.ids import CallId, DispatchToken, InputId, SessionId
 from netclaw.core.session import commands as c
+from netclaw.core.session import goals
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.events import InputAdmitted
 from netclaw.core.session.evolve import replay
+from netclaw.core.session.goal_events import GoalSet, GoalStatus
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.rulings import ALLOWED, CallRuling
 from netclaw.core.session.runnable import has_runnable_work, waits_for_people
 from netclaw.core.session.state import SessionState
 from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
-from netclaw.testing.people import ALICE, BOB, OPERATOR, REMINDER, STRANGER, WEBHOOK
+from netclaw.testing.people import OPERATOR, WAKE
+from tests.properties.inputs import OPTIONS, PICTURE, POSITION, SENDERS, TEXTS, TOKENS
 from tests.properties.moves import RULINGS, answer_of, finish
-from tests.properties.world import Process, World
-
-SENDERS = st.sampled_from([ALICE, ALICE, BOB, OPERATOR, STRANGER, REMINDER, WEBHOOK])
-POSITION = st.integers(min_value=0, max_value=20)
-
-
-TOKENS = st.sampled_from([0, 10, 10, 250])
-"""What a call reports: nothing, little, or more than the threshold."""
-
-
-OPTIONS = st.sampled_from(["once", "once", "refuse", "always"])
-
-TEXTS = ["hello"] * 4 + ["/status", "/stop", "/title x", "/compact", "//status"]
-"""What people write: mostly words for the model, sometimes commands for netclaw."""
-PICTURE = MediaRef(upload_id="u", media_type="image/png", size_bytes=1, name="a.png")
-"""Admitted while the main model could still see it."""
+from tests.properties.process import Process
+from tests.properties.watched import ADA, TARGETS
+from tests.properties.world import World
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -100,6 +89,23 @@ class SessionMachine(RuleBasedStateMachine):
         turn = self.world.states[-1].turn
         assert turn is not None
         self.admit(turn.authority)
+
+    @rule(session_id=st.sampled_from(TARGETS), by_itself=st.sampled_from([False, False, True]))
+    def a_watched_session_changes(self, session_id: SessionId, by_itself: bool) -> None:
+        self.world.tell(self.world.watched.change(session_id, by_itself=by_itself))
+
+    @precondition(lambda self: self.admitted < 12 and self.world.watched.open)
+    @rule()
+    def the_watcher_is_woken(self) -> None:
+        self.admit(WAKE)
+
+    @rule(text=st.sampled_from(["", "Ship it", "Ship less"]), status=st.sampled_from(GoalStatus))
+    def the_goal_is_set(self, text: str, status: GoalStatus) -> None:
+        before = self.world.states[-1].goal
+        event = GoalSet(text=text, status=status, actor=ADA)
+        if goals.of_event(event) != before:
+            self.world.admit(event)
+            assert self.world.states[-1].goal == goals.of_event(event)
 
     @precondition(lambda self: bool(self.world.rules.requests))
     @rule(position=POSITION, option=OPTIONS, sender=SENDERS, is_requester=st.booleans())
@@ -352,6 +358,13 @@ class SessionMachine(RuleBasedStateMachine):
             return False
         return True
 
+    def wake_up(self) -> bool:
+        """The supervisor wakes the watcher if it has something to tell and nothing else to do."""
+        is_due = bool(self.world.watched.open) and not self.world.states[-1].buffered
+        if is_due:
+            self.admit(WAKE)
+        return is_due
+
     def teardown(self) -> None:
         """Left alone with a model that answers, the session answers everything and rests."""
         world = self.world
@@ -362,22 +375,25 @@ class SessionMachine(RuleBasedStateMachine):
             process = world.process
             waiting = [call for call, state in world.rules.requests.items() if state == "open"]
             if process is not None:
-                if not self.go_on(process):
+                if not self.go_on(process) and not self.wake_up():
                     break
             elif waiting and not world.is_start_due:
                 assert waits_for_people(world.states[-1]), "rests with work to do"
                 world.admit(answer_of(CallId(waiting[0]), "refuse", OPERATOR))
-            elif not world.is_start_due:
+            elif not world.is_start_due and not self.wake_up():
                 break
         assert not has_runnable_work(world.states[-1]), "work was left undone"
         assert world.states[-1] == replay(SessionState(), world.rows)
         assert set(world.rules.consumed) == {f"i{n + 1}" for n in range(self.admitted)}
         assert world.rules.waiting == []
+        world.watched.check_rest()
 
 
 SessionMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=60)
 TestSession = pytest.mark.timeout(60)(
     pytest.mark.requirement("core.exactly-once")(
-        pytest.mark.requirement("consent.invariants")(SessionMachine.TestCase)
+        pytest.mark.requirement("consent.invariants")(
+            pytest.mark.requirement("signals.invariants")(SessionMachine.TestCase)
+        )
     )
 )

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass, field
 
-from netclaw.core.ids import DispatchToken
-from netclaw.core.messages import Message, UserMessage
+from netclaw.core.messages import UserMessage
 from netclaw.core.session import commands as c
 from netclaw.core.session import effects as fx
 from netclaw.core.session import events as ev
 from netclaw.core.session.consent import is_held, is_parked
 from netclaw.core.session.decide import decide
 from netclaw.core.session.evolve import evolve, replay
+from netclaw.core.session.goal_events import GoalSet
 from netclaw.core.session.phase import Phase
 from netclaw.core.session.request import build_messages
 from netclaw.core.session.rulings import CallRuling, Outcome
@@ -32,13 +31,17 @@ from netclaw.core.settings import (
     SessionTuning,
     SupervisionSettings,
 )
+from netclaw.core.signals.cursors import NoticeChange
 from netclaw.core.supervision import CrashRecord, DeathCause, judge_death, poison_events
 from netclaw.core.tool_call import ToolCall
 from netclaw.testing.clock import FakeClock
 from netclaw.testing.ids import SeededIds
+from netclaw.testing.people import WAKE
 from netclaw.testing.story import Story
 from tests.properties.journal_rules import JournalRules, check_pairs
+from tests.properties.process import Append, Process
 from tests.properties.request_rules import OpenRequests
+from tests.properties.watched import Watched
 
 SETTINGS = SessionSettings(
     tuning=SessionTuning(idle_s=60.0, title_interval_turns=1),
@@ -56,38 +59,6 @@ SETTINGS = SessionSettings(
 NEVER_QUARANTINED = SupervisionSettings(quarantine_crashes=10**6)
 
 
-@dataclass
-class Append:
-    """An append on its way to the writer."""
-
-    incarnation: int
-    expected_head: int
-    events: tuple[ev.SessionEvent, ...]
-    at: int
-
-
-@dataclass
-class Process:
-    """One incarnation: what dies with a kill."""
-
-    incarnation: int
-    state: SessionState
-    runtime: Runtime
-    mailbox: deque[c.SessionCommand] = field(default_factory=deque)
-    inbound: deque[tuple[str, tuple[ev.Recorded, ...]]] = field(default_factory=deque)
-    in_flight: tuple[c.SessionCommand, fx.Decision, int] | None = None
-    timers: dict[c.TimerKind, str] = field(default_factory=dict)
-    model_calls: dict[DispatchToken, tuple[Message, ...]] = field(default_factory=dict)
-    tools: dict[DispatchToken, fx.RunTool] = field(default_factory=dict)
-    rechecks: list[fx.RecheckCall] = field(default_factory=list)
-    notes: list[DispatchToken] = field(default_factory=list)
-    titles: list[DispatchToken] = field(default_factory=list)
-    distillations: list[DispatchToken] = field(default_factory=list)
-    held_text: set[DispatchToken] = field(default_factory=set)
-    old_tokens: list[DispatchToken] = field(default_factory=list)
-    has_exited: bool = False
-
-
 class World:
     """The journal, at most one process, and the supervisor's rules about them."""
 
@@ -99,6 +70,7 @@ class World:
         """The state after each row: what any process must come to."""
         self.rules = JournalRules()
         self.requests = OpenRequests()
+        self.watched = Watched()
         self.queue: deque[Append] = deque()
         self.process: Process | None = None
         self.incarnation = 0
@@ -128,13 +100,19 @@ class World:
             self.rules.check(row)
             self.states.append(evolve(self.states[-1], row))
             self.requests.check(row, self.states[-1])
+            self.tell(self.watched.follow(row.event))
         self.rows.extend(rows)
         if self.process is not None and (own or not self.has_passivated):
             self.process.inbound.append(("own" if own else "foreign", rows))
 
-    def admit(self, event: ev.InputAdmitted | ev.AnswerAdmitted) -> None:
-        """The supervisor makes an input or an answer durable."""
+    def admit(self, event: ev.InputAdmitted | ev.AnswerAdmitted | GoalSet) -> None:
+        """The supervisor makes an input, an answer or a goal durable."""
         self._commit((event,))
+
+    def tell(self, changes: tuple[NoticeChange, ...]) -> None:
+        """The process is told of its notices, before any row of the same transaction."""
+        if self.process is not None and not self.has_passivated:
+            self.process.inbound.extend(changes)
 
     def write(self) -> None:
         """The writer handles the oldest append."""
@@ -158,7 +136,9 @@ class World:
         state = replay(snapshot, self.rows[seq:])
         assert state == self.states[-1], "snapshot and tail are not the journal"
         self.process = Process(
-            incarnation=self.incarnation, state=state, runtime=Runtime(snapshot_seq=seq)
+            incarnation=self.incarnation,
+            state=state,
+            runtime=Runtime(snapshot_seq=seq, notices=self.watched.open),
         )
         self.process.mailbox.append(c.Recover())
 
@@ -188,7 +168,11 @@ class World:
     def deliver(self) -> None:
         """The process takes the next frame."""
         process = self._alive()
-        kind, rows = process.inbound.popleft()
+        frame = process.inbound.popleft()
+        if isinstance(frame, NoticeChange):
+            process.mailbox.append(c.NoticesChanged(target=frame.target, notice=frame.notice))
+            return
+        kind, rows = frame
         if kind == "refused":
             self._refused(process)
             return
@@ -337,16 +321,20 @@ class World:
         assert state.turn is not None
         assert call.turn_id == state.turn.turn_id
         if state.turn.batch and not runtime.nudge:
-            missed = joiners(
-                state.turn, state.buffered, model=SETTINGS.main_model, kind=state.kind
-            )
+            missed = joiners(state.turn, state.buffered, model=SETTINGS.main_model, kind=state.kind)
             assert not missed, "an input missed the boundary"
             assert preemptor(state) is None, "a person missed the boundary"
         messages = build_messages(state, runtime)
         check_pairs(messages)
+        self.watched.check_request(state.turn, messages)
         inputs = [item.input_id for item in messages if isinstance(item, UserMessage)]
         assert len(inputs) == len(set(inputs)), "an input is told twice"
-        assert set(inputs) >= set(state.turn.input_ids), "an input is not told"
+        written = {
+            item.admitted.input_id
+            for item in state.in_turn
+            if item.admitted.authority != WAKE  # nobody wrote it: its notices say all there is
+        }
+        assert set(inputs) >= written, "an input is not told"
         process.model_calls[call.token] = messages
 
     def _alive(self) -> Process:

@@ -116,7 +116,8 @@ def _end_at_once(draft: Draft, item: BufferedInput) -> bool:
         return True
     if watches.is_needless(draft, item):
         wake = asides.open_turn(draft, item, is_aside=True)
-        draft.record(_unfinished(draft, wake, note=""))
+        event = _unfinished(draft, wake, note="")
+        draft.record(replace(event, open_child_runs=open_work.open_run_ids(draft.state)))
         return True
     sentence = modality.refused_by(item.admitted.media, draft.settings.main_model)
     if not sentence:

@@ -321,6 +321,14 @@ def test_a_wake_with_nothing_to_tell_ends_without_a_word() -> None:
 
 
 @pytest.mark.requirement("signals.quiet-wake")
+def test_a_quiet_wake_says_which_runs_are_open_like_any_end() -> None:
+    story = resting(ALICE)
+    story.admit("wake", by=WAKE)
+    open_runs = tuple(run.run_id for run in story.state.children)
+    assert story.events()[-1] == like(TurnRecorded, note="", open_child_runs=open_runs)
+
+
+@pytest.mark.requirement("signals.quiet-wake")
 def test_a_wake_behind_a_turn_that_told_of_everything_is_quiet() -> None:
     story = watching()
     story.admit("hello")
