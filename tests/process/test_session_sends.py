@@ -235,7 +235,7 @@ async def test_two_sessions_that_wait_for_each_other_go_on() -> None:
         assert "from asker" in late["text"]
 
 
-@pytest.mark.requirement("sends.wait")
+@pytest.mark.requirement("sends.wait", "signals.trouble-25")
 async def test_a_message_waits_behind_a_person_and_joins_nobody() -> None:
     async with World() as world:
         await two(world)

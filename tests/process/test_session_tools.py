@@ -187,16 +187,21 @@ async def test_a_run_sees_itself_and_no_other_session() -> None:
         await world.start()
         await world.peer.turn(TARGET, "[[reply:there]]")
         asking = call("sessions_history", sessionKey=TARGET)
-        task = f"{asking} [[next]] [[tool:session_status {{}}]] [[gate:stay]] [[reply:done]]"
+        sending = call("sessions_send", sessionKey=TARGET, message="hi", watch=True)
+        task = f"{asking} [[next]] {sending} [[next]] [[gate:stay]] [[reply:done]]"
         (run,) = await begin(world, task, name=ASKER)
         await world.at_gate("stay")
         rows = await world.peer.journal(run.session_id)
         texts = [row["payload"]["result"]["text"] for row in rows if "Result" in row["type"]]
-        assert any('visibility is "tree"' in text and TARGET in text for text in texts)
+        refused = [text for text in texts if 'visibility is "tree"' in text.replace("\\", "")]
+        assert len(refused) == 2
+        assert all(TARGET in text for text in refused)
+        assert json.loads(refused[1])["status"] == "forbidden"
+        assert "watched" not in json.loads(refused[1])
         world.open_gate("stay")
 
 
-@pytest.mark.requirement("goals.models", "signals.case-08")
+@pytest.mark.requirement("goals.models", "signals.own-changes")
 async def test_a_model_gives_a_goal_and_reports_its_end() -> None:
     async with World(config=QUIET_WAKES) as world:
         await two(world)
@@ -218,6 +223,12 @@ async def test_a_model_gives_a_goal_and_reports_its_end() -> None:
             "goal status changed to complete",
         ]
         assert {(event.actor_type, event.actor_id) for event in steps} == {("agent", ASKER)}
+        own = await ask(world, "session_status", sessionKey=TARGET, changesSince=0)
+        assert [
+            (event["summary"], event["actorId"])
+            for event in own["stateChanges"]["events"]
+            if event["kind"] == "goal_changed"
+        ] == [(event.summary, ASKER) for event in steps]
         # A change that changed nothing is none.
         await ask(world, "update_goal", status="complete", sessionKey=TARGET)
         assert (await show(world, TARGET)).state_version == changes.state_version

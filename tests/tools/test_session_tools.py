@@ -170,7 +170,7 @@ async def test_changes_are_shown_with_what_a_model_may_see(
     }
 
 
-@pytest.mark.requirement("sessions.status-gap")
+@pytest.mark.requirement("sessions.status-gap", "signals.gap-advice")
 async def test_a_gap_says_what_to_do(rig: Rig, supervisor: Supervisor) -> None:
     supervisor.view = StatusView(
         key=OTHER,
