@@ -9,6 +9,7 @@ from netclaw.core.context.git_facts import GitFacts
 from netclaw.core.context.turn_block import (
     COMMAND_CHARACTERS,
     JOBS,
+    GoalLine,
     JobLine,
     LocalTime,
     TurnFacts,
@@ -43,6 +44,13 @@ def test_everything_that_is_known_is_told_in_order() -> None:
             "[active-background-jobs]\n- j1 Running: make all (log: /s/jobs/j1/output.log)",
         )
     )
+
+
+@pytest.mark.requirement("signals.goal-shown")
+def test_the_goal_stands_behind_the_time() -> None:
+    goal = GoalLine(status="active", text="Ship it")
+    assert block(goal=goal, jobs=(JOB,)).startswith(f"{TIME}\n\n[goal]\nactive: Ship it\n\n[")
+    assert block(Audience.PUBLIC, goal=goal) == TIME
 
 
 @pytest.mark.requirement("context.turn-block")
