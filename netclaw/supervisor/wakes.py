@@ -114,7 +114,7 @@ class Wakes:
             watcher = self._watchers[change.watcher] = _Watcher()
         was_open = watcher.open.pop(change.target, None)
         watcher.needs.pop(change.target, None)
-        if was_open is not None:
+        if was_open is not None and was_open.notice != change.notice:
             watcher.is_called = False
             watcher.is_leftover_possible = bool(watcher.open)
         if change.notice is not None:

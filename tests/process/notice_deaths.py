@@ -89,6 +89,7 @@ async def admitted_not_begun(stage: Stage) -> None:
     await stage.set_up("[[reply:noted]]")
     await stage.freeze(TARGET)
     await stage.world.peer.send(TARGET, "news [[reply:yes]]")
+    assert await marks(stage.world, WATCHER, TARGET) == (0, 0, 0)
 
 
 async def committed_not_read(stage: Stage) -> None:
@@ -97,6 +98,7 @@ async def committed_not_read(stage: Stage) -> None:
     await stage.freeze(WATCHER)
     await stage.say()
     await stage.world.peer.wait_row(WATCHER, lambda row: row.pending_inputs == 1)
+    await assert_open(stage.world)
 
 
 async def told_not_started(stage: Stage) -> None:
@@ -106,6 +108,7 @@ async def told_not_started(stage: Stage) -> None:
     await stage.world.at_gate("work")
     await stage.say()
     await stage.world.peer.wait_row(WATCHER, lambda row: row.pending_inputs == 2)
+    await assert_open(stage.world)
 
 
 async def begun_before_a_round(stage: Stage) -> None:
@@ -114,6 +117,8 @@ async def begun_before_a_round(stage: Stage) -> None:
     await stage.say()
     await stage.world.at_gate("round")
     await until_acknowledged(stage.world)
+    rows = await stage.world.peer.journal(WATCHER)
+    assert rows[-1]["type"] == "TurnStarted"
 
 
 async def after_a_round(stage: Stage) -> None:
@@ -123,6 +128,8 @@ async def after_a_round(stage: Stage) -> None:
     )
     await stage.say()
     await stage.world.at_gate("end")
+    rows = await stage.world.peer.journal(WATCHER)
+    assert rows[-1]["type"] == "ToolResultRecorded"
 
 
 async def follow_up_open(stage: Stage) -> None:
@@ -130,6 +137,14 @@ async def follow_up_open(stage: Stage) -> None:
     await begun_before_a_round(stage)
     for _ in range(3):
         await stage.say()
+    seen, notified, material = await marks(stage.world, WATCHER, TARGET)
+    assert 0 < seen < notified < material
+
+
+async def assert_open(world: World) -> None:
+    """The watcher has a notice that no turn of it consumed."""
+    seen, notified, _ = await marks(world, WATCHER, TARGET)
+    assert seen < notified
 
 
 async def until_acknowledged(world: World) -> None:
