@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -30,7 +31,8 @@ from tests.process.world import World
 KEPT = 2
 """Daemons that wait for a next test; more would be memory for nothing."""
 CLEAN_WITHIN_S = 15.0
-PASSING = frozenset({"logs", "run", "sessions", "trash"})
+TRASH = "trash"
+PASSING = frozenset({"logs", "run", "sessions", TRASH})
 """Folders of a home that hold nothing which somebody configures."""
 
 ModelMaker = Callable[[socket.socket], FakeModel]
@@ -95,6 +97,7 @@ class LentWorld(World):
                 await self.peer.connect()
                 status = await self.peer.status()
                 await self._delete_sessions()
+                shutil.rmtree(self.home / TRASH, ignore_errors=True)
         except (TimeoutError, OSError, grpc.aio.AioRpcError):
             return False
         is_same = (status.pid, status.generation) == (process.pid, 1)
