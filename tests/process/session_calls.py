@@ -110,14 +110,23 @@ async def at_rest(world: World, *sessions: str) -> None:
 
 async def one_reply(world: World, text: str, *, by: str = ASKER) -> str:
     """How the one message of a session was answered, `inline` or `late`: exactly once."""
+    async with asyncio.timeout(WAIT_S):
+        while not any(_replies(await world.peer.journal(by), text)):
+            await asyncio.sleep(0.02)
     await at_rest(world, by, TARGET)
     rows = await world.peer.journal(by)
     check_journal(rows)
     check_journal(await world.peer.journal(TARGET))
-    inline = [item for item in answers(rows) if item.get("reply") == text]
-    late = [item for item in from_sessions(rows, "reply:") if text in item["text"]]
+    inline, late = _replies(rows, text)
     assert len(inline) + len(late) == 1, (inline, late)
     return "inline" if inline else "late"
+
+
+def _replies(rows: list[Row], text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Results that hold the reply, and inputs that do."""
+    inline = [item for item in answers(rows) if item.get("reply") == text]
+    late = [item for item in from_sessions(rows, "reply:") if text in item["text"]]
+    return inline, late
 
 
 async def until_sent(world: World) -> None:

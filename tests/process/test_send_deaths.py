@@ -133,5 +133,7 @@ async def test_a_daemon_that_dies_at_any_moment_of_a_message(round_ms: int) -> N
         await until_sent(world)
         await world.kill()
         await world.start()
-        await one_reply(world, REPLY)
+        how = await one_reply(world, REPLY)
+        await world.peer.turn(ASKER, "[[reply:still]]")
+        assert await one_reply(world, REPLY) == how
         await check_sent_once(world)
