@@ -44,8 +44,8 @@ async def person(world: World, name: str, text: str = "[[reply:yes]]") -> None:
 
 async def call(world: World, name: str, tool: str, **arguments: object) -> Row:
     """What a session's model is answered to one tool call: JSON, and how the call ended."""
-    (answer,) = await answers(world, name, f"{directive(tool, **arguments)} [[reply:ok]]")
-    return answer
+    found = await answers(world, name, f"{directive(tool, **arguments)} [[reply:ok]]")
+    return found[-1]
 
 
 async def answers(world: World, name: str, text: str) -> list[Row]:
@@ -67,8 +67,11 @@ def _parsed(text: str) -> Row:
 
 
 def directive(tool: str, **arguments: object) -> str:
-    """Has the scripted model call a tool."""
-    return f"[[tool:{tool} {json.dumps(arguments)}]]"
+    """Has the scripted model call a tool; all but `session_status` are loaded first."""
+    asked = f"[[tool:{tool} {json.dumps(arguments)}]]"
+    if tool == "session_status":
+        return asked
+    return f"[[tool:load_tool {json.dumps({'name': tool})}]] [[next]] {asked}"
 
 
 async def changes(world: World, name: str, since: int = 0) -> Row:
