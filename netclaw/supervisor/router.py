@@ -81,6 +81,11 @@ class Router:
         """Every process there is, starting ones included."""
         return [slot.live for slot in self._slots.values() if slot.live is not None]
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether the daemon is ending: sessions stop at their next safe point."""
+        return self._keeper.is_draining
+
     def release(self, slot: Slot) -> None:
         """Drop a slot that nobody needs any more."""
         if slot.is_forgettable and self._slots.get(slot.session_id) is slot:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 
 from netclaw.core.errors import (
+    DrainingError,
     InvalidArgumentError,
     NetclawError,
     NotFoundError,
@@ -61,6 +62,7 @@ class SessionLetters:
     async def send(self, asker: Asker, payload: bytes) -> bytes:
         """Admit a message in its target; answered once that is durable."""
         order = said.decode(payload, SendOrder)
+        self._check_stays()
         viewer = await self._sight.viewer(asker, order.asking)
         target = await self._target(viewer, order)
         request = self._request(viewer, target, order)
@@ -84,6 +86,7 @@ class SessionLetters:
         deadline = asyncio.get_running_loop().time() + patience_s
         sent = await self._found(asker, question)
         while sent is not None and sent.end is None:
+            self._check_stays()
             self._check_runs(sent.target)
             change = self._next_end(sent.target)
             try:
@@ -116,6 +119,11 @@ class SessionLetters:
         self._check_runs(target.session_id)
         check_layout(target.session_id, target)
         return target
+
+    def _check_stays(self) -> None:
+        """Nobody is waited for while the daemon ends: the reply comes after the next start."""
+        if self._router.is_draining:
+            raise DrainingError("The daemon is stopping.")
 
     def _check_runs(self, target: SessionId) -> None:
         slot = self._router.find(target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.process.run_calls import kill
@@ -13,6 +15,7 @@ from tests.process.session_calls import (
     late_replies,
     one_reply,
     send,
+    texts,
     until_sent,
 )
 from tests.process.world import World
@@ -123,6 +126,21 @@ async def test_a_death_while_the_late_reply_is_being_told(victim: str) -> None:
         world.open_gate("mine")
         await late_replies(world, 1)
         assert await one_reply(world, REPLY) == "late"
+        await check_sent_once(world)
+
+
+@pytest.mark.requirement("sends.wait")
+async def test_a_restart_in_place_ends_the_wait_and_the_reply_comes_after_it() -> None:
+    async with World() as world:
+        await sending(world, f"[[gate:work]] [[reply:{REPLY}]]", wait_s=600)
+        await world.at_gate("work")
+        began = time.monotonic()
+        await world.restart()
+        assert time.monotonic() - began < 60
+        world.open_gate("work")
+        assert await one_reply(world, REPLY) == "late"
+        (told,) = [text for text in texts(await world.peer.journal(ASKER), "sessions_send") if text]
+        assert REPLY not in told
         await check_sent_once(world)
 
 
