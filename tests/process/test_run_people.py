@@ -9,10 +9,11 @@ import pytest
 
 from netclaw.wire.v1 import admin_pb2
 from tests.cli.terminal import Terminal
+from tests.process.lending import Lender
 from tests.process.run_calls import NAME, add_agent, begin, in_state, result_of, shell, told
 from tests.process.test_command_line import Result, cli, finish
 from tests.process.test_command_line import begin as begin_cli
-from tests.process.world import World
+from tests.process.world import ASKING, World
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -23,12 +24,10 @@ LAST_CALL = "[[gate:first]] [[reply:the result]]"
 
 
 @pytest.fixture
-async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+async def world(lender: Lender, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A daemon with an agent, whose commands ask nobody."""
-    async with World() as world:
+    async with lender.lend(prepare=add_agent) as world:
         monkeypatch.setenv("NETCLAW_HOME", str(world.home))
-        add_agent(world)
-        await world.start()
         yield world
 
 
@@ -124,3 +123,13 @@ async def test_a_run_that_is_over_takes_no_message(world: World) -> None:
     result = await cli(world, *words, code=1)
     assert "[FAIL] chat" in result.err
     await told(world, row.run_id)
+
+
+@pytest.mark.requirement("run.late-words")
+async def test_who_writes_into_a_parked_run_is_told_that_it_waits(world: World) -> None:
+    world.edit_config(ASKING)
+    await world.wait_generation(2)
+    (row,) = await begin(world, f"{shell('echo hello > made')} [[reply:x]]", is_attended=True)
+    await in_state(world, row.run_id, "Parked")
+    result = await cli(world, "chat", "-p", "hello?", "--resume", row.session_id, code=1)
+    assert "The run is Parked and has no process; it reads the message" in said_to(result)

@@ -21,7 +21,7 @@ from netclaw.core.errors import (
     QuarantinedError,
     UnauthenticatedError,
 )
-from netclaw.core.ids import SessionId, is_child_key
+from netclaw.core.ids import SessionId, is_child_key, run_of_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,8 @@ IDLE_LOOKS = 30
 looks like that, too."""
 LEDGER_ROWS = 1000
 OPEN = ("waiting", "running")
+RUNS_AT_WORK = ("Accepted", "Running", "Cancelling")
+"""States of child runs that have a process, or are about to."""
 _SILENT = (DaemonDownError, DrainingError, UnauthenticatedError, OperationTimeoutError)
 
 
@@ -186,6 +188,8 @@ class Lookout:
                 self._session_id,
             )
         is_idle = not row.pid and row.phase == "passive"
+        if is_idle:
+            self._on_run_at_rest()
         self._looks_idle = self._looks_idle + 1 if is_idle else 0
         if is_idle and self._looks_idle >= (LEFT_LOOKS if self._has_left(row) else IDLE_LOOKS):
             if detail.open_approvals:
@@ -203,6 +207,19 @@ class Lookout:
             f"[waiting] the message is {entry.outcome}; the session is {row.phase}, {process}"
             f"{hint if detail.open_approvals else ''}"
         )
+
+    def _on_run_at_rest(self) -> None:
+        """A child run without a process may be about to get one, or parked, or over."""
+        run_id = run_of_key(SessionId(self._session_id))
+        if run_id is None:
+            return
+        from netclaw.wire.v1.admin_pb2 import ListRunsRequest
+
+        client = self._feed.client
+        found = client.call(client.admin.ListRuns, ListRunsRequest(run_id=run_id)).runs
+        state = found[0].state if found else "gone"
+        if state not in RUNS_AT_WORK:
+            raise left_by_run(state, run_id)
 
     def _has_left(self, row: SessionRow) -> bool:
         """Whether the newest record is that of a process that ended in good order."""
@@ -243,6 +260,15 @@ def left_undecided() -> InterruptedByStopError:
     return InterruptedByStopError(
         "A call of an earlier turn waits for a decision; the message is kept and waits behind it.",
         fix="See `netclaw approvals pending`; once it is decided, the message is answered.",
+    )
+
+
+def left_by_run(state: str, run_id: str) -> InterruptedByStopError:
+    """A run that has no process keeps the message, and reads it only if it goes on."""
+    return InterruptedByStopError(
+        f"The run is {state} and has no process; it reads the message if it goes on.",
+        fix=f"`netclaw runs show {run_id}` says how it stands, `netclaw approvals pending` what"
+        " waits for consent.",
     )
 
 
