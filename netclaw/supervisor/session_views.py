@@ -30,9 +30,6 @@ ROW_MESSAGE_CHARS = 400
 CUT = " [cut]"
 
 _KINDS = {
-    SourceKind.SLACK: "group",
-    SourceKind.DISCORD: "group",
-    SourceKind.MATTERMOST: "group",
     SourceKind.REMINDER: "cron",
     SourceKind.WEBHOOK: "hook",
     SourceKind.CLI: "main",
@@ -45,6 +42,8 @@ def kind_of(record: SessionRecord) -> str:
     """The kind by which models tell sessions apart."""
     if record.kind is SessionKind.CHILD:
         return "other"
+    if record.channel.is_chat_channel:
+        return "group"
     return _KINDS.get(record.channel, "other")
 
 
