@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import NoticeMark
-from netclaw.core.signals import cursors, custody
+from netclaw.core.signals import cursors, custody, retention
 from netclaw.core.signals.cursors import Notice, NoticeChange
 from netclaw.core.signals.custody import Watch
 from netclaw.core.signals.events import Signal, SignalEvent
 from netclaw.core.signals.history import Head, page
-from netclaw.core.signals.retention import too_old_before
+from netclaw.core.signals.retention import KeptEvent
 from netclaw.ports.signals import PruneOutcome, SignalLimits, SignalsCommitted, StateChanges
 
 Pair = tuple[SessionId, SessionId]
@@ -158,20 +158,23 @@ class MemorySignals:
 
     def prune(self, limits: SignalLimits, at: int) -> PruneOutcome:
         """Remove what is too old, then what is too much, then forgotten cursors."""
-        before = too_old_before(at, limits.retention_days)
-        total = len(self.events)
-        self._remove([event for event in self.events if event.signal.occurred_at < before])
-        self._remove(self.events[: max(0, len(self.events) - limits.row_cap)])
-        removed = total - len(self.events)
+        before = retention.too_old_before(at, limits.retention_days)
+        log = [
+            KeptEvent(
+                sequence=event.sequence,
+                target=event.signal.target,
+                occurred_at=event.signal.occurred_at,
+            )
+            for event in self.events
+        ]
+        gone = retention.doomed(log, before=before, row_cap=limits.row_cap)
+        for target, last in retention.stamps(gone).items():
+            self.heads[target] = self.head(target).without(last)
+        sequences = {event.sequence for event in gone}
+        self.events = [event for event in self.events if event.sequence not in sequences]
         forgotten = {pair for pair, at in self.touched.items() if at < before}
         cursors_gone = self.forget(lambda watcher, target: (watcher, target) in forgotten)
-        return PruneOutcome(events=removed, cursors=cursors_gone)
-
-    def _remove(self, gone: list[SignalEvent]) -> None:
-        for event in gone:
-            target = event.signal.target
-            self.heads[target] = self.head(target).without(event.sequence)
-        self.events = [event for event in self.events if event not in gone]
+        return PruneOutcome(events=len(gone), cursors=cursors_gone)
 
     # Reads.
 

@@ -307,7 +307,7 @@ class CursorsMachine(RuleBasedStateMachine):
             self.turns[watcher].told.pop(target, None)
 
 
-CursorsMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50)
+CursorsMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
 TestCursors = pytest.mark.timeout(60)(
     pytest.mark.requirement("signals.invariants")(
         pytest.mark.requirement("signals.order-of-marks")(

@@ -25,11 +25,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A spawn, an end, a compaction, an adoption and a change of a transcript are named once.",
     ),
     Requirement(
-        "signals.payload-cut",
-        _LOG,
-        "A model sees outcome, channel and turns of a payload and nothing else.",
-    ),
-    Requirement(
         "signals.actors",
         _LOG,
         "Who acted is told once, from the input's authority: a person, a session or netclaw.",

@@ -238,16 +238,6 @@ def adopted(
     )
 
 
-def visible_payload(payload: SignalPayload) -> dict[str, str | int]:
-    """What a model sees of a payload: `outcome`, `channel` and `turns`, where they are set."""
-    seen: dict[str, str | int] = {
-        "outcome": payload.outcome,
-        "channel": payload.channel,
-        "turns": payload.turns,
-    }
-    return {name: value for name, value in seen.items() if value}
-
-
 def clamped(at: int, *, now: int) -> int:
     """A foreign time as it may be recorded: between 24 hours ago and now (reference section 2)."""
     return min(max(at, now - FOREIGN_TIME_MS), now)

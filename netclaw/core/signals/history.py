@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from netclaw.core.errors import InvalidArgumentError
-
 T = TypeVar("T")
-
-CHANGES_LIMIT = 200
-"""Events of one answer (decision 63)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +46,6 @@ class Head:
         Nothing is recorded of it yet, and every version that anybody has is of the former life.
         """
         return Head(gone=self.former_version + 1)
-
-
-def check_version(since: int) -> int:
-    """A version to look back from, as it was asked for; raises `InvalidArgumentError` below 0."""
-    if since < 0:
-        raise InvalidArgumentError(f"A version is 0 or more; {since} is none.")
-    return since
 
 
 def page(found: Sequence[T], limit: int) -> tuple[tuple[T, ...], bool]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_type_hints
-
 import pytest
 
 from netclaw.core.signals import events
@@ -145,20 +143,6 @@ def test_a_run_ends_with_the_exact_outcome(
     signal = events.run_ended(C, run_id=RUN, outcome=outcome, at=1)
     assert shown(signal) == (kind, SYSTEM, line, payload, "run-terminal:run1")
     assert signal.run_id == RUN
-
-
-@pytest.mark.requirement("signals.payload-cut")
-def test_a_model_sees_three_facts_of_a_payload() -> None:
-    whole = SignalPayload(outcome="error", channel="x", turns=3, catalog_id="c", host_id="h")
-    assert events.visible_payload(whole) == {"outcome": "error", "channel": "x", "turns": 3}
-    assert events.visible_payload(SignalPayload(catalog_id="c", host_id="h")) == {}
-    assert set(get_type_hints(SignalPayload)) == {
-        "outcome",
-        "channel",
-        "turns",
-        "catalog_id",
-        "host_id",
-    }
 
 
 @pytest.mark.requirement("signals.summaries")

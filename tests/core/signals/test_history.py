@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.signals import history
 from netclaw.core.signals.history import Head
+from netclaw.ports.signals import CHANGES_LIMIT
 
 
 @pytest.mark.requirement("signals.exact-gap")
@@ -42,14 +42,7 @@ def test_the_earliest_that_is_kept_is_named() -> None:
 
 @pytest.mark.requirement("signals.pages")
 def test_an_answer_ends_at_its_limit_and_says_so() -> None:
-    assert history.CHANGES_LIMIT == 200
+    assert CHANGES_LIMIT == 200
     assert history.page(range(201), 200) == (tuple(range(200)), True)
     assert history.page(range(200), 200) == (tuple(range(200)), False)
     assert history.page((), 200) == ((), False)
-
-
-@pytest.mark.requirement("signals.pages")
-def test_a_version_is_never_negative() -> None:
-    assert history.check_version(0) == 0
-    with pytest.raises(InvalidArgumentError, match="-1"):
-        history.check_version(-1)
