@@ -42,9 +42,7 @@ def kind_of(record: SessionRecord) -> str:
     """The kind by which models tell sessions apart."""
     if record.kind is SessionKind.CHILD:
         return "other"
-    if record.channel.is_chat_channel:
-        return "group"
-    return _KINDS.get(record.channel, "other")
+    return _KINDS.get(record.channel, "group" if record.channel.is_of_people else "other")
 
 
 def is_listed(record: SessionRecord, question: ListQuestion, *, now_ms: int) -> bool:

@@ -150,8 +150,10 @@ def test_a_row_has_a_version_only_if_something_was_recorded() -> None:
 KINDS = {
     SourceKind.CLI: "main",
     SourceKind.SLACK: "group",
+    SourceKind.MATTERMOST: "group",
     SourceKind.REMINDER: "cron",
     SourceKind.WEBHOOK: "hook",
+    SourceKind.JOB: "other",
 }
 
 
