@@ -52,13 +52,9 @@ def may_see(asking: Party, target: Party, visibility: Visibility) -> bool:
         return True
     if narrower(asking.audience, target.audience) is not target.audience:
         return False
-    match visibility:
-        case Visibility.SELF:
-            return False
-        case Visibility.TREE:
-            return is_run_of(target.session_id, asking.session_id)
-        case Visibility.AGENT:
-            is_run = is_run_of(target.session_id, asking.session_id)
-            return is_run or target.agent == asking.agent
-        case Visibility.ALL:
-            return True
+    if visibility is Visibility.SELF:
+        return False
+    is_below = is_run_of(target.session_id, asking.session_id)
+    if visibility is Visibility.TREE:
+        return is_below
+    return is_below or visibility is Visibility.ALL or target.agent == asking.agent
