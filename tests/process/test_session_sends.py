@@ -8,7 +8,7 @@ import pytest
 
 from netclaw.wire.v1 import admin_pb2
 from tests.process.notice_calls import lines_in, set_goal, show, speak, unwatch
-from tests.process.run_calls import add_agent, begin, in_state, kill
+from tests.process.run_calls import add_agent, begin, in_state, kill, shell
 from tests.process.session_calls import (
     ASKER,
     TARGET,
@@ -19,8 +19,9 @@ from tests.process.session_calls import (
     late_replies,
     one_reply,
     send,
+    texts,
 )
-from tests.process.world import World
+from tests.process.world import ASKING, World
 
 pytestmark = pytest.mark.timeout(90)
 QUIET_WAKES = {"Signals": {"WakeCoalesceSeconds": 600.0}}
@@ -117,7 +118,7 @@ async def test_a_third_agents_message_is_no_event_for_a_watcher() -> None:
         assert lines_in(world.model.requests[-1]) == []
 
 
-@pytest.mark.requirement("sends.watch", "sends.results", "signals.case-12")
+@pytest.mark.requirement("sends.watch", "sends.results", "signals.case-12", "signals.trouble-27")
 @pytest.mark.parametrize("is_by_label", [False, True])
 async def test_a_refused_message_leaves_no_watch(is_by_label: bool) -> None:
     async with World(config=QUIET_WAKES) as world:
@@ -271,6 +272,20 @@ async def test_a_person_ends_a_receivers_turn_and_the_sender_is_told() -> None:
         assert "person" in told["error"]
 
 
+@pytest.mark.requirement("sends.admission")
+async def test_a_message_consents_to_nothing_in_its_target() -> None:
+    async with World(config=ASKING) as world:
+        await two(world)
+        message = f"{shell('touch never')} [[reply:tried]]"
+        await world.peer.turn(ASKER, f"{send(message)} [[reply:ok]]")
+        (told,) = answers(await world.peer.journal(ASKER))
+        assert told["reply"] == "tried"
+        (denied,) = texts(await world.peer.journal(TARGET), "shell_execute")
+        assert "approval_required_unattended" in denied
+        found = await world.peer.approvals(TARGET, 0)
+        assert found == []
+
+
 @pytest.mark.requirement("sends.admission", "sessions.visibility")
 async def test_a_parent_writes_to_its_run() -> None:
     async with World() as world:
@@ -289,7 +304,7 @@ async def test_a_parent_writes_to_its_run() -> None:
         await in_state(world, run.run_id, "Completed")
 
 
-@pytest.mark.requirement("sends.reply-once")
+@pytest.mark.requirement("sends.reply-once", "signals.trouble-17")
 async def test_a_reset_sender_hears_nothing_of_its_former_life() -> None:
     async with World() as world:
         await two(world)

@@ -180,7 +180,7 @@ async def test_what_is_not_there_and_what_may_not_be_known_look_the_same() -> No
             assert 'There is no session "nobody".' in text
 
 
-@pytest.mark.requirement("sessions.visibility", "signals.trouble-27")
+@pytest.mark.requirement("sessions.visibility", "sends.results")
 async def test_a_run_sees_itself_and_no_other_session() -> None:
     async with World() as world:
         add_agent(world)
