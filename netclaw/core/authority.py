@@ -6,6 +6,7 @@ between two messages of the same requester (decision 41).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,7 +48,12 @@ class Principal(StrEnum):
 
 
 class SourceKind(StrEnum):
-    """The kind of thing an input came from."""
+    """The kind of thing an input came from.
+
+    Beside the members there is `channel:<name>` for every chat channel that is installed from
+    elsewhere, so that it needs no word of its own here. Such values are equal by text and not
+    identical.
+    """
 
     CLI = "cli"
     SLACK = "slack"
@@ -60,15 +66,34 @@ class SourceKind(StrEnum):
     JOB = "job"
     CHILD = "child"
 
+    @classmethod
+    def of_channel(cls, name: str) -> SourceKind:
+        """The kind of a channel from elsewhere; raises `ValueError` for what is no name of one."""
+        return cls(f"{_FROM_ELSEWHERE}{name}")
+
+    @classmethod
+    def _missing_(cls, value: object) -> SourceKind | None:
+        if not isinstance(value, str) or _CHANNEL.fullmatch(value) is None:
+            return None
+        # Kept nowhere: names come from outside, and nothing may grow with them.
+        found = str.__new__(cls, value)
+        found._name_ = found._value_ = value
+        return found
+
+    @property
+    def is_chat_channel(self) -> bool:
+        """Whether it is a platform on which several people may write."""
+        return self in _CHAT_CHANNELS or self.startswith(_FROM_ELSEWHERE)
+
     @property
     def is_of_people(self) -> bool:
         """Whether people write there; elsewhere a machine speaks, whoever set it going."""
-        return self in _OF_PEOPLE
+        return self is SourceKind.CLI or self.is_chat_channel
 
 
-_OF_PEOPLE = frozenset(
-    {SourceKind.CLI, SourceKind.SLACK, SourceKind.DISCORD, SourceKind.MATTERMOST}
-)
+_FROM_ELSEWHERE = "channel:"
+_CHANNEL = re.compile(r"channel:[a-z][a-z0-9-]{0,31}")
+_CHAT_CHANNELS = frozenset({SourceKind.SLACK, SourceKind.DISCORD, SourceKind.MATTERMOST})
 
 
 class Authenticity(StrEnum):
