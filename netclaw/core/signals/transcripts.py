@@ -199,10 +199,7 @@ def _time(value: object) -> int | None:
         return None
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
-    try:
-        return round(found.timestamp() * 1000)
-    except OverflowError:  # a zone may lead before the year 1
-        return None
+    return round(found.timestamp() * 1000)
 
 
 def _time_of_number(value: float) -> int | None:

@@ -19,6 +19,7 @@ from netclaw.core.session.events import Compacted
 from netclaw.core.session.evolve import replay
 from netclaw.core.session.request import build_conversation
 from netclaw.core.session.state import SessionState
+from netclaw.core.signals.adopted_history import newest_messages
 from netclaw.testing.matchers import like
 from netclaw.testing.story import Story
 from tests.core.session.compactions import WINDOW, notes
@@ -74,6 +75,11 @@ def test_every_message_has_a_name_of_its_own() -> None:
 def test_the_model_is_told_what_was_left_out() -> None:
     story = adopting(*DIALOG, omitted=1_200)
     assert "1,200 older messages of it were left out" in story.state.history[0].text
+
+
+@pytest.mark.requirement("signals.adopted-history")
+def test_a_transcript_without_words_is_no_event() -> None:
+    assert newest_messages(()).events() == ()
 
 
 @pytest.mark.requirement("signals.adopted-history")
