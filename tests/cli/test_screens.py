@@ -99,10 +99,16 @@ def test_earlier_messages_are_greyed(screen: Screen, shown: list[str]) -> None:
             HistoryItem(role="user", text="hi"),
             HistoryItem(role="tool", text="hidden"),
             HistoryItem(role="assistant", text="hello\x07"),
+            HistoryItem(role="note", text=f'[netclaw] Session "a" changed{" again" * 50}'),
+            HistoryItem(role="assistant", text="I look at a."),
         ]
     )
     assert "session notes" in shown[0]
-    assert plain(shown[1:]) == "> hi\nhello\ufffd\n"
+    first, note, last = plain(shown[1:]).split("\n\n")[0], shown[3], plain(shown[-1:])
+    assert first == "> hi\nhello\ufffd"
+    assert '[note] Session "a" changed again' in note
+    assert note.count("\n") == 0
+    assert last == "I look at a.\n"
     screen.you("next")
     assert plain(shown[-1:]) == "> next"
 

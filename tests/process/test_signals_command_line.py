@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.terminal import Terminal
 from tests.process.lending import Lender
 from tests.process.signal_calls import (
     WINDOW,
@@ -126,13 +127,20 @@ async def test_a_tail_misses_nothing_over_a_restart_of_the_daemon(world: World) 
 
 
 @pytest.mark.requirement("signals.cli-wake")
-async def test_who_looks_on_is_told_why_a_turn_began(lender: Lender) -> None:
+async def test_who_looks_on_is_told_why_a_turn_began(
+    lender: Lender, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with lender.lend(WINDOW) as world:
+        monkeypatch.setenv("NETCLAW_HOME", str(world.home))
         await sessions(world, "planner", "release")
         await watch(world, "planner", "release")
         view = await begin(world, "sessions", "attach", "planner", "--json", "--after", "0")
         assert (await line(view))["type"]
-        await person(world, "release")
+        with Terminal(["chat", "--resume", "planner"], columns=110) as chat:
+            await asyncio.to_thread(chat.expect, "| Ctrl-D leaves")
+            await person(world, "release")
+            woken = "[notice] Woken because another session changed: release."
+            await asyncio.to_thread(chat.expect, woken)
         rows: list[dict[str, Any]] = []
         while not rows or rows[-1]["type"] != "notice":
             rows.append(await line(view))

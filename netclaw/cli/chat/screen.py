@@ -152,9 +152,14 @@ class Screen:
         self.write("")
 
     def past(self, items: list[gateway_pb2.HistoryItem]) -> None:
-        """Earlier messages, greyed."""
+        """Earlier messages, greyed; of what the model was told meanwhile a line: it may be why it
+        spoke."""
         for item in items:
-            if item.role in ("user", "assistant") and item.text:
+            if item.role == "note" and item.text:
+                room = max(LEAST_WIDTH, width() - len("[note] "))
+                text = shorten(item.text.removeprefix("[netclaw] "), room)
+                self.write(self.dim(f"[note] {printable(text)}"))
+            elif item.role in ("user", "assistant") and item.text:
                 mark, end = ("> ", "") if item.role == "user" else ("", "\n")
                 self.write(self.dim(mark + printable(item.text, keep_lines=True).rstrip()) + end)
 
