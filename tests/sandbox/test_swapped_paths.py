@@ -152,6 +152,7 @@ def judge_once(
     return replace(model, call=call)
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("escape.races")
 @pytest.mark.parametrize("stage", ["protected"], indirect=True)
 async def test_no_judgement_in_a_race_lets_a_link_through(stage: Stage) -> None:
