@@ -37,6 +37,8 @@ def test_the_commands_of_the_contract_are_there() -> None:
     wanted |= {f"config {name}" for name in ["get", "set", "unset", "show", "validate", "schema"]}
     wanted |= {"init", "chat", "ledger", "status", "doctor", "secrets set", "model pull"}
     wanted |= {"model list", "provider list", "version", "completion", "trash empty"}
+    wanted |= {f"signals {name}" for name in ["show", "watch", "unwatch", "watches", "tail"]}
+    wanted |= {"goal show", "goal set", "goal clear", "sessions adopt"}
     assert wanted <= set(COMMANDS)
 
 
