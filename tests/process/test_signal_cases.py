@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +11,7 @@ from tests.process.checks import check_journal
 from tests.process.lending import Lender
 from tests.process.signal_calls import (
     WINDOW,
+    Row,
     call,
     changes,
     directive,
@@ -35,6 +37,7 @@ from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(120)
 
+WRITERS, WRITES = 16, 20
 AGED = "UPDATE session_watch_cursors SET updated_at = 1 WHERE watcher_session_key = 'old'"
 
 
@@ -186,3 +189,32 @@ async def test_fifty_lines_are_shown_and_only_those_are_taken(world: World) -> N
     assert [target for target, _ in first] == targets[:50]
     assert [target for target, _ in second] == targets[50:]
     assert not [row for row in (await watches(world)).values() if is_open(row)]
+
+
+@pytest.mark.requirement("signals.case-30")
+async def test_many_writers_of_one_target_get_numbers_of_their_own(world: World) -> None:
+    await sessions(world, "p", "d")
+    await watch(world, "p", "d")
+    await hold(world, "p")
+
+    async def write(writer: int) -> None:
+        for number in range(WRITES):
+            await set_goal_quickly(world, "d", f"{writer} wants {number}")
+
+    await asyncio.gather(*map(write, range(WRITERS)))
+    events: list[Row] = []
+    while True:
+        page = await changes(world, "d", events[-1]["sequence"] if events else 0)
+        events += page["events"]
+        if not page["truncated"]:
+            break
+    sequences = [event["sequence"] for event in events]
+    assert sequences == sorted(set(sequences))
+    assert len(sequences) == WRITERS * WRITES
+    assert page["stateVersion"] == sequences[-1]
+    row = (await watches(world))["p", "d"]
+    assert is_open(row)
+    assert (row["notified"], row["material"]) == (sequences[0], sequences[-1])
+    world.open_gate("busy")
+    expected = [[("d", 0)], [("d", sequences[0])]]
+    assert await until_told(world, "p", 2) == expected
