@@ -21,9 +21,9 @@ from netclaw.wire.v1 import common_pb2, gateway_pb2
 class Link(Protocol):
     """The daemon: the calls of gateway.proto, made with this channel's capability token.
 
-    While the daemon restarts a call waits for it, up to the call's patience. Raises the
-    `NetclawError` that the daemon named; a send without a definite answer raises
-    `DeliveryUnconfirmedError`, and with a source message id may simply be repeated.
+    Raises the `NetclawError` that the daemon named; a send without a definite answer raises
+    `DeliveryUnconfirmedError`, and with a source message id may simply be repeated. A daemon that
+    is gone (`DaemonDownError`) is not waited for: this process ends with it.
     """
 
     async def ensure_session(

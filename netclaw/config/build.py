@@ -14,6 +14,7 @@ from netclaw.config.audiences import Profiles
 from netclaw.config.deny_overrides import read_operator
 from netclaw.config.home import Home
 from netclaw.config.loaded import LoadedConfig
+from netclaw.config.schema.channels import Channel
 from netclaw.config.schema.models import (
     DEFAULT_CONTEXT_WINDOW,
     MIN_CONTEXT_WINDOW,
@@ -288,14 +289,15 @@ def _tools(home: Home, config: Config) -> ToolSettings:
 
 
 def _channel_audiences(config: Config) -> dict[str, dict[str, Audience]]:
-    channels = {
+    channels: dict[SourceKind, Channel] = {
         SourceKind.SLACK: config.slack,
         SourceKind.DISCORD: config.discord,
         SourceKind.MATTERMOST: config.mattermost,
     }
+    others = {SourceKind.of_channel(name): channel for name, channel in config.channels.items()}
     return {
         kind.value: dict(channel.channel_audiences)
-        for kind, channel in channels.items()
+        for kind, channel in (channels | others).items()
         if channel.channel_audiences
     }
 

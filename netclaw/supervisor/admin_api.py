@@ -242,6 +242,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals, AdminAdoptions):
             sandbox_limits=sandbox.limits,
             sandbox_why=sandbox.why,
             zygote_pid=services.spawner.zygote_pid,
+            adapters=self._gateway.adapters.rows(),
             degraded_reason=settings.degraded_reason or settings.session.tools.deny_rules_fault,
             main_model=model.model_id if model is not None else "",
             main_provider=model.provider if model is not None else "",

@@ -62,6 +62,11 @@ class Admissions:
         self._uploads = uploads
         self._known: OrderedDict[SessionId, SessionFacts] = OrderedDict()
 
+    def channel_of(self, session_id: str) -> SourceKind | None:
+        """A session's channel, if its facts are at hand."""
+        facts = self._known.get(SessionId(session_id))
+        return facts.channel if facts is not None else None
+
     def forget(self, session_id: SessionId) -> None:
         """The session's row is gone."""
         self._known.pop(session_id, None)

@@ -54,6 +54,8 @@ class Caller:
     """The surest that its transport can know a sender."""
     channels: frozenset[SourceKind] | None = None
     """Sources it may speak for, and whose sessions it may see; None: any."""
+    adapter: str = ""
+    """The channel whose adapter it is; empty for everybody else."""
     is_operator: bool = False
     """Whether it may call the Admin service and create sessions by name."""
 

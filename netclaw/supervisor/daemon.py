@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from netclaw.adapters.configured import enabled_channels
 from netclaw.config.home import make_private_folder
 from netclaw.config.loaded import LoadedConfig, stamp_of
 from netclaw.config.reload import config_changes
@@ -20,10 +21,12 @@ from netclaw.core.errors import (
 )
 from netclaw.core.session.drain import CHILD_EXTRA_S
 from netclaw.core.supervision import is_start_held
+from netclaw.linux.pidfd import WatchedProcess
 from netclaw.observe.redact import Redactor
 from netclaw.ports.journal import JournalStore
 from netclaw.ports.shell_runner import SandboxFacts
 from netclaw.ports.spawner import Spawner
+from netclaw.supervisor.adapters import Adapters, Ground
 from netclaw.supervisor.admin_api import Admin, ReloadOutcome
 from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.attach import Attachments
@@ -47,7 +50,7 @@ from netclaw.supervisor.server import Servers
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.session_desk import SessionDesk
 from netclaw.supervisor.session_host import SessionHost
-from netclaw.supervisor.settings import LiveSettings, Settings
+from netclaw.supervisor.settings import LiveSettings, settings_of
 from netclaw.supervisor.slot import Hold, SlotState
 from netclaw.supervisor.start_gate import StartGate
 from netclaw.supervisor.starts import Starter
@@ -85,20 +88,8 @@ class DaemonParts:
     local_model: LocalModel
     reload_config: Callable[[], LoadedConfig]
     on_new_config: Callable[[LoadedConfig], None]
-
-
-def settings_of(config: LoadedConfig) -> Settings:
-    """The part of a configuration that the supervisor runs by."""
-    return Settings(
-        daemon=config.daemon,
-        supervision=config.supervision,
-        storage=config.storage,
-        session=config.session,
-        signals=config.signals,
-        credentials={name: item.secret for name, item in config.credentials.items()},
-        redactions=config.redactions,
-        degraded_reason=config.degraded_reason,
-    )
+    recognise: Callable[[WatchedProcess], None] = lambda _: None
+    """Told of every process that is started here beside sessions."""
 
 
 class Supervisor:
@@ -153,6 +144,9 @@ class Supervisor:
         self._uploads = Uploads()
         self._attachments = Attachments(self.services, self.router)
         admissions = Admissions(self.services, self.router, self._uploads)
+        self.tokens = TokenBook()
+        ground = Ground.of(self.services, self.tokens, home.socket, parts.recognise)
+        self._adapters = Adapters(ground, admissions.channel_of)
         self._awareness = Awareness(self.services, self.router)
         self._monitor = UpstreamMonitor(self.services)
         self._purge = ChildPurge(
@@ -160,11 +154,16 @@ class Supervisor:
         )
         self.router.tell(
             on_rest=self._children.on_rest,
-            on_committed=(self._purge.on_commit, self._sessions.letters.on_commit),
+            on_committed=(
+                self._purge.on_commit,
+                self._sessions.letters.on_commit,
+                self._adapters.on_commit,
+            ),
         )
         self.gateway = Gateway(
             self.services, self.router, admissions, self._uploads, self._attachments
         )
+        self.gateway.adapters = self._adapters
         self.admin = Admin(
             self.services,
             self.router,
@@ -175,7 +174,6 @@ class Supervisor:
             purge=self._purge,
             awareness=self._awareness,
         )
-        self.tokens = TokenBook()
         self._servers = Servers(home.socket, parts.guard.host_socket)
         parts.local_model.when_changed(self._apply_settings)
         self._liveness = Liveness(
@@ -245,6 +243,7 @@ class Supervisor:
         self._sessions.letters.look()
         self._tasks.start(self._awareness.keep_pruned(), name="pruning of signals")
         self._tasks.start(self._monitor.run(), name="monitor of transcripts")
+        await self._adapters.apply(enabled_channels(self._config.model))
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -314,6 +313,7 @@ class Supervisor:
             self.gateway,
             self._attachments,
             self._servers,
+            self._adapters,
             extra_s=extra_s,
         )
         await self._drain.run(is_restart=is_restart)
@@ -346,6 +346,7 @@ class Supervisor:
         else:
             self._apply_settings()
             self._parts.on_new_config(config)
+            await self._adapters.apply(enabled_channels(config.model))
         return ReloadOutcome(is_changed=True, is_restarting=needs_restart)
 
     def _apply_settings(self) -> None:

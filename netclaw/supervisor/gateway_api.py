@@ -18,6 +18,7 @@ from netclaw.supervisor.admissions import Admissions
 from netclaw.supervisor.approvals_api import GatewayApprovals
 from netclaw.supervisor.attach import Attachments
 from netclaw.supervisor.callers import Caller, check_channel
+from netclaw.supervisor.channels_api import GatewayChannels
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
@@ -35,7 +36,7 @@ BATCH_LIMIT = 1000
 """Messages of one batch."""
 
 
-class Gateway(GatewayApprovals):
+class Gateway(GatewayApprovals, GatewayChannels):
     """Implements `Gateway` of gateway.proto; see there for what each method promises."""
 
     def __init__(

@@ -7,6 +7,7 @@ import logging
 
 from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.phase import Phase
+from netclaw.supervisor.adapters import Adapters
 from netclaw.supervisor.attach import Attachments
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.keeper import Keeper
@@ -22,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 CALL_GRACE_S = 1.0
 """What calls that are under way get once nothing new is taken."""
+ADAPTERS_S = 5.0
+"""What adapters get to deliver what they claimed, at most."""
 STOP_NOTICE = "netclaw is stopping. Your message is kept and will run after the next start."
 RESTART_NOTICE = "netclaw is restarting. Your message is kept and will run in a moment."
 
@@ -37,6 +40,7 @@ class Drain:
         gateway: Gateway,
         attachments: Attachments,
         servers: Servers,
+        adapters: Adapters,
         *,
         extra_s: float = 0.0,
     ) -> None:
@@ -46,6 +50,7 @@ class Drain:
         self._gateway = gateway
         self._attachments = attachments
         self._servers = servers
+        self._adapters = adapters
         self._extra_s = extra_s
         """What the budget is longer, for child runs at work."""
         self._hurry = asyncio.Event()
@@ -69,6 +74,7 @@ class Drain:
         )
         _log.info("draining %d sessions", sum(1 for slot in slots if slot.live is not None))
         await self._drain_sessions(slots, is_restart=is_restart)
+        await self._drain_adapters()
         self._attachments.close()
         await self._servers.stop_public(CALL_GRACE_S)
         await self._end_keepers()
@@ -103,6 +109,23 @@ class Drain:
                     if slot.live is not None and slot.live.process is not None:
                         slot.live.process.kill()
             await everything
+        finally:
+            hurried.cancel()
+
+    async def _drain_adapters(self) -> None:
+        """Last of all, because the last words of the sessions are theirs to deliver."""
+        daemon = self._services.settings.current.daemon
+        budget_s = min(ADAPTERS_S, (daemon.shutdown_s - daemon.drain_s) / 2)
+        ending = self._services.tasks.start(
+            self._adapters.drain(budget_s=budget_s, notice=self._gateway.stop_notice),
+            name="drain of the adapters",
+        )
+        hurried = asyncio.ensure_future(self._hurry.wait())
+        try:
+            await asyncio.wait({hurried, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if self._hurry.is_set():
+                self._adapters.kill()
+            await ending
         finally:
             hurried.cancel()
 

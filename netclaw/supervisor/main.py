@@ -187,6 +187,7 @@ async def _serve(
                 local_model=LocalModel.start(config.session, guard.home.root, spawner),
                 reload_config=_reloader(guard.home, ticket),
                 on_new_config=lambda new: _apply_live(new, logs),
+                recognise=spawner.recognise,
             )
         )
         _listen_to_signals(supervisor)

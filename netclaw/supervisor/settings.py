@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from netclaw.config.loaded import LoadedConfig
 from netclaw.core.settings import (
     DaemonSettings,
     SessionSettings,
@@ -31,6 +32,20 @@ class Settings:
     redactions: tuple[str, ...] = field(default=(), repr=False)
     degraded_reason: str = ""
     """Why no turn can be answered; empty when a model is configured."""
+
+
+def settings_of(config: LoadedConfig) -> Settings:
+    """The part of a configuration that the supervisor runs by."""
+    return Settings(
+        daemon=config.daemon,
+        supervision=config.supervision,
+        storage=config.storage,
+        session=config.session,
+        signals=config.signals,
+        credentials={name: item.secret for name, item in config.credentials.items()},
+        redactions=config.redactions,
+        degraded_reason=config.degraded_reason,
+    )
 
 
 class LiveSettings:

@@ -125,7 +125,7 @@ def test_a_fault_in_the_environment_names_the_variable(temp: TempHome) -> None:
     [
         ('{"Sesion": {}}', "Sesion is not a known key", "Did you mean Session?"),
         ('{"Session": {"IdleTimout": 1}}', "Session.IdleTimout is", "Session.IdleTimeout?"),
-        ('{"Zzz": 1}', "Zzz is not a known key", "Known sections: $schema, Daemon"),
+        ('{"Zzz": 1}', "Zzz is not a known key", "Known sections: $schema, Channels"),
         ('{"Memory": {"Qqq": 1}}', "Memory.Qqq is", "Known keys of Memory: AutoRecallMaxItems"),
         ('{"Session": []}', "Session must be a section", ""),
         ('{"Providers": {"a": 1}}', "Providers.a must be a section", ""),

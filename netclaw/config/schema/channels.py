@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -9,6 +10,8 @@ from pydantic import AfterValidator, Field
 
 from netclaw.config.schema.base import Secret, Section, Text, WebAddress
 from netclaw.config.schema.tools import AudienceChoice
+
+_CHANNEL_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def _socket_address(value: str) -> str:
@@ -18,7 +21,17 @@ def _socket_address(value: str) -> str:
     return value
 
 
-class _Channel(Section):
+def _other_name(value: str) -> str:
+    if _CHANNEL_NAME.fullmatch(value) is None or value in ("slack", "discord", "mattermost"):
+        raise ValueError("lower-case letters, digits and dashes, and no built-in channel's name")
+    return value
+
+
+ChannelName = Annotated[str, AfterValidator(_other_name)]
+"""A channel of another package, as it names itself."""
+
+
+class Channel(Section):
     """What every chat channel has: who may speak, where, and with which trust."""
 
     enabled: bool = Field(False, description="Connect to this channel.")
@@ -39,7 +52,7 @@ class _Channel(Section):
     mention_required_in_dm: bool = Field(False, description="Ask for it in direct messages too.")
 
 
-class Slack(_Channel):
+class Slack(Channel):
     """Slack in Socket Mode."""
 
     app_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
@@ -50,7 +63,7 @@ class Slack(_Channel):
     )
 
 
-class Discord(_Channel):
+class Discord(Channel):
     """Discord through its gateway."""
 
     api_base_url: WebAddress | None = Field(
@@ -61,12 +74,21 @@ class Discord(_Channel):
     )
 
 
-class Mattermost(_Channel):
+class Mattermost(Channel):
     """Mattermost through its WebSocket and REST interfaces."""
 
     server_url: WebAddress | None = Field(None, description="Address of the server.")
     callback_url: WebAddress | None = Field(
         None, description="Where the server reaches us for buttons; without it letters are used."
+    )
+
+
+class OtherChannel(Channel):
+    """A channel of a package that is installed beside netclaw, by the name it offers."""
+
+    app_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
+    options: dict[Text, str] = Field(
+        default_factory=dict, description="What only this channel has, such as an address."
     )
 
 

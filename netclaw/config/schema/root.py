@@ -7,7 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from netclaw.config.schema.base import Section, Text
-from netclaw.config.schema.channels import Discord, Mattermost, Slack, Webhooks
+from netclaw.config.schema.channels import (
+    ChannelName,
+    Discord,
+    Mattermost,
+    OtherChannel,
+    Slack,
+    Webhooks,
+)
 from netclaw.config.schema.features import (
     ExternalSkills,
     Logging,
@@ -54,6 +61,9 @@ class Config(Section):
     slack: Slack = Field(default_factory=Slack)
     discord: Discord = Field(default_factory=Discord)
     mattermost: Mattermost = Field(default_factory=Mattermost)
+    channels: dict[ChannelName, OtherChannel] = Field(
+        default_factory=dict, description="Channels of other packages, by name."
+    )
     webhooks: Webhooks = Field(default_factory=Webhooks)
     memory: Memory = Field(default_factory=Memory)
     search: Search = Field(default_factory=Search)
@@ -70,5 +80,11 @@ class Config(Section):
     )
 
 
-LIVE_SECTIONS = frozenset({"Logging", "SkillSync", "ExternalSkills", "SkillFeeds", "Signals"})
+LIVE_SECTIONS = frozenset(
+    {
+        *("Logging", "SkillSync", "ExternalSkills", "SkillFeeds", "Signals"),
+        # Only the adapter of the channel that changed is started anew.
+        *("Slack", "Discord", "Mattermost", "Channels"),
+    }
+)
 """Sections whose change never restarts anything (protocol, "Configuration")."""

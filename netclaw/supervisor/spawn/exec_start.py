@@ -60,6 +60,30 @@ def start_program(argv: Sequence[str], *, output: str) -> int:
     )
 
 
+def start_helper(arguments: Sequence[str], *, secret: bytes, output: str) -> int:
+    """Start `python -I ...` whose words go to the file `output`; returns its pid.
+
+    `secret` waits in a pipe, which is descriptor 3: at most a few kilobytes, so that it fits. Main
+    thread only, as for `start_python`.
+    """
+    read_end, write_end = os.pipe()
+    try:
+        os.write(write_end, secret)
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+            (os.POSIX_SPAWN_DUP2, read_end, INHERITED_FD),
+        ]
+        argv = [sys.executable, "-I", *arguments]
+        return os.posix_spawn(
+            sys.executable, argv, child_environment(), file_actions=actions, setsid=True
+        )
+    finally:
+        os.close(write_end)
+        os.close(read_end)
+
+
 def start_session(module: str, bootstrap: Bootstrap) -> int:
     """Start a session process by exec; its bootstrap waits in a pipe. Returns its pid."""
     packet = json.dumps(asdict(bootstrap)).encode()

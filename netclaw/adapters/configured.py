@@ -1,0 +1,67 @@
+"""Reads the sections of channels out of the configuration.
+
+For the daemon and the command line. An adapter process gets its section as plain values and never
+loads this module, for the sake of its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, SecretStr
+
+from netclaw.adapters.driver import ChannelConfig
+from netclaw.config.schema.channels import Channel, Discord, Mattermost, OtherChannel, Slack
+from netclaw.config.schema.root import Config
+
+_SHARED = frozenset(Channel.model_fields)
+
+
+def enabled_channels(config: Config) -> dict[str, ChannelConfig]:
+    """The channels that are to run, by name."""
+    return {name: _section(name, section) for name, section in _sections(config) if section.enabled}
+
+
+def _sections(config: Config) -> Iterator[tuple[str, Slack | Discord | Mattermost | OtherChannel]]:
+    yield "slack", config.slack
+    yield "discord", config.discord
+    yield "mattermost", config.mattermost
+    yield from config.channels.items()
+
+
+def _section(name: str, section: Slack | Discord | Mattermost | OtherChannel) -> ChannelConfig:
+    options = _options(section)
+    if isinstance(section, OtherChannel):
+        options |= section.options
+    return ChannelConfig(
+        name=name,
+        default_channel_id=section.default_channel_id or "",
+        allowed_channel_ids=frozenset(section.allowed_channel_ids),
+        allowed_user_ids=frozenset(section.allowed_user_ids),
+        allow_direct_messages=section.allow_direct_messages,
+        mention_only=section.mention_only,
+        mention_required_in_thread=section.mention_required_in_thread,
+        mention_required_in_dm=section.mention_required_in_dm,
+        channel_audiences={
+            place: audience.value for place, audience in section.channel_audiences.items()
+        },
+        secrets=_secrets(section),
+        options=options,
+    )
+
+
+def _secrets(section: BaseModel) -> dict[str, str]:
+    return {
+        name: value.get_secret_value()
+        for name in type(section).model_fields
+        if isinstance(value := getattr(section, name), SecretStr)
+    }
+
+
+def _options(section: BaseModel) -> dict[str, str]:
+    """Texts that this channel has and others have not."""
+    return {
+        name: value
+        for name in type(section).model_fields
+        if name not in _SHARED and isinstance(value := getattr(section, name), str)
+    }

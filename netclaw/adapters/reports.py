@@ -1,0 +1,76 @@
+"""What the daemon is told about a channel: the newest state, never more often than is useful."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+
+from netclaw.adapters.driver import Account
+from netclaw.adapters.parts import Counters
+from netclaw.wire.v1.gateway_pb2 import ChannelReport
+
+COUNTERS_EVERY_S = 1.0
+"""At most so old are the counters that `status` shows."""
+
+
+class Reports:
+    """One process's reports; everything said since the last one goes into the next."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._now = ChannelReport(state="starting")
+        self._is_last = False
+        self._is_new = asyncio.Event()
+        self._is_new.set()
+
+    @property
+    def state(self) -> str:
+        """What was said last."""
+        return self._now.state
+
+    def say_state(self, state: str) -> None:
+        """The connection is in another state."""
+        if state != self._now.state:
+            self._now.state = state
+            self._is_new.set()
+
+    def say_account(self, account: Account) -> None:
+        """The platform knows us by this account."""
+        self._now.account = account.name or account.user_id
+        self._now.scope = account.scope
+        self._is_new.set()
+
+    def say_failure(self, sentence: str, *, at_ms: int, retry_after_s: float | None = None) -> None:
+        """Something went wrong; stable text without secrets."""
+        self._now.last_failure = sentence
+        self._now.last_failure_at_ms = at_ms
+        self._now.retry_after_ms = round((retry_after_s or 0.0) * 1000)
+        self._is_new.set()
+
+    def close(self) -> None:
+        """End the stream behind what was said last."""
+        self._is_last = True
+        self._is_new.set()
+
+    def current(self) -> ChannelReport:
+        """Everything as of now."""
+        report = ChannelReport()
+        report.CopyFrom(self._now)
+        report.counters.update(asdict(self._counters))
+        return report
+
+    async def stream(self) -> AsyncIterator[ChannelReport]:
+        """Reports until `close`: at once when something was said, else when a counter moved."""
+        told = ChannelReport()
+        while not self._is_last:
+            try:
+                async with asyncio.timeout(COUNTERS_EVERY_S):
+                    await self._is_new.wait()
+            except TimeoutError:
+                pass
+            self._is_new.clear()
+            report = self.current()
+            if report != told:
+                yield report
+                told = report

@@ -1,0 +1,48 @@
+"""Carries a channel's section between the daemon and its adapter process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netclaw.adapters.driver import ChannelConfig
+from netclaw.adapters.registry import source_kind_of
+from netclaw.wire.v1.gateway_pb2 import ChannelSetup
+
+
+def to_setup(config: ChannelConfig, *, staging: Path | None = None) -> ChannelSetup:
+    """A section for the wire, secrets included; raises `ValueError` for what is no channel's name.
+
+    `staging` is where files on their way are kept; None for a process that takes none.
+    """
+    return ChannelSetup(
+        name=config.name,
+        source_kind=source_kind_of(config.name).value,
+        default_channel_id=config.default_channel_id,
+        allowed_channel_ids=sorted(config.allowed_channel_ids),
+        allowed_user_ids=sorted(config.allowed_user_ids),
+        allow_direct_messages=config.allow_direct_messages,
+        mention_only=config.mention_only,
+        mention_required_in_thread=config.mention_required_in_thread,
+        mention_required_in_dm=config.mention_required_in_dm,
+        channel_audiences=config.channel_audiences,
+        secrets=config.secrets,
+        options=config.options,
+        staging=str(staging) if staging is not None else "",
+    )
+
+
+def from_setup(setup: ChannelSetup) -> ChannelConfig:
+    """A section from the wire."""
+    return ChannelConfig(
+        name=setup.name,
+        default_channel_id=setup.default_channel_id,
+        allowed_channel_ids=frozenset(setup.allowed_channel_ids),
+        allowed_user_ids=frozenset(setup.allowed_user_ids),
+        allow_direct_messages=setup.allow_direct_messages,
+        mention_only=setup.mention_only,
+        mention_required_in_thread=setup.mention_required_in_thread,
+        mention_required_in_dm=setup.mention_required_in_dm,
+        channel_audiences=dict(setup.channel_audiences),
+        secrets=dict(setup.secrets),
+        options=dict(setup.options),
+    )

@@ -1,0 +1,106 @@
+"""What an adapter is told: that there is something to do, in as few words as hold it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from netclaw.core.session.consent_events import (
+    AnswerDismissed,
+    ConsentAnswered,
+    ConsentRequested,
+    ConsentWithdrawn,
+)
+from netclaw.core.session.events import (
+    AnswerAdmitted,
+    InputAdmitted,
+    InputJoined,
+    OutputStarted,
+    ToolBatchStarted,
+    ToolResultRecorded,
+    TurnFailed,
+    TurnRecorded,
+    TurnStarted,
+)
+from netclaw.core.session.phase import Phase
+from netclaw.ports.journal import Commit
+from netclaw.wire.v1.gateway_pb2 import ChannelNews
+
+_NEVER_A_REPLY = frozenset(
+    kind.__name__
+    for kind in (
+        AnswerAdmitted,
+        InputAdmitted,
+        InputJoined,
+        OutputStarted,
+        ToolBatchStarted,
+        ToolResultRecorded,
+        TurnStarted,
+    )
+)
+_OF_CONSENTS = frozenset(
+    kind.__name__ for kind in (AnswerDismissed, ConsentAnswered, ConsentRequested, ConsentWithdrawn)
+)
+_PHASE_AFTER = {
+    TurnStarted.__name__: Phase.PROCESSING.value,
+    TurnRecorded.__name__: Phase.READY.value,
+    TurnFailed.__name__: Phase.READY.value,
+}
+
+
+class News:
+    """One adapter's news on their way; pieces of one kind that nobody fetched yet are one."""
+
+    def __init__(self) -> None:
+        # An adapter that has just come looks once at everything.
+        self._kinds = {"outbox", "approvals"}
+        self._phases: dict[str, str] = {}
+        self._drain: ChannelNews | None = None
+        self._is_closed = False
+        self._is_new = asyncio.Event()
+        self._is_new.set()
+
+    def take(self, commit: Commit) -> None:
+        """A session of the channel went on."""
+        types = {row.type for row in commit.rows}
+        if types - _NEVER_A_REPLY:
+            self._kinds.add("outbox")
+        if types & _OF_CONSENTS:
+            self._kinds.add("approvals")
+        for row in commit.rows:
+            phase = _PHASE_AFTER.get(row.type)
+            if phase is not None:
+                self._phases[commit.session_id] = phase
+        self._is_new.set()
+
+    def drain(self, *, budget_s: float, notice: str) -> None:
+        """The adapter is to end."""
+        self._drain = ChannelNews(kind="drain", budget_ms=round(budget_s * 1000), notice=notice)
+        self._is_new.set()
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._is_closed = True
+        self._is_new.set()
+
+    async def __aiter__(self) -> AsyncIterator[ChannelNews]:
+        while True:
+            await self._is_new.wait()
+            self._is_new.clear()
+            for piece in self._fetch():
+                yield piece
+            if self._is_closed:
+                return
+
+    def _fetch(self) -> list[ChannelNews]:
+        found = [ChannelNews(kind=kind) for kind in sorted(self._kinds)]
+        found += [
+            ChannelNews(kind="phase", session_id=session_id, phase=phase)
+            for session_id, phase in self._phases.items()
+        ]
+        if self._drain is not None:
+            found.append(self._drain)
+        self._kinds = set()
+        self._phases = {}
+        self._drain = None
+        return found
