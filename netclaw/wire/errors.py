@@ -32,6 +32,10 @@ ERROR_DOMAIN = "netclaw"
 DETAILS_KEY = "grpc-status-details-bin"
 NEVER_CONNECTED = ("failed to connect", "connection refused", "no such file")
 """What gRPC says when a call cannot have left this machine, in lower case."""
+SENTENCE_BYTES = 1500
+FIX_BYTES = 500
+"""An error travels as headers, twice, the readable one with up to three bytes for each; a client
+takes 8 KiB of them, and drops the whole error beyond that."""
 
 STATUS_OF: dict[ErrorCode, grpc.StatusCode] = {
     ErrorCode.NOT_FOUND: grpc.StatusCode.NOT_FOUND,
@@ -83,22 +87,31 @@ def to_failure(error: NetclawError) -> RpcFailure:
     from google.rpc.error_details_pb2 import ErrorInfo
     from google.rpc.status_pb2 import Status
 
-    metadata = {"fix": error.fix, "reference": error.reference}
+    sentence = _cut(error.sentence, SENTENCE_BYTES)
+    metadata = {"fix": _cut(error.fix, FIX_BYTES), "reference": error.reference}
     if isinstance(error, HeadMovedError):
         metadata["head"] = str(error.head)
     if isinstance(error, RateLimitedError):
         metadata["retry_after_s"] = repr(error.retry_after_s)
     code = STATUS_OF[error.code]
     # `StatusCode.value` is (number, name).
-    status = Status(code=int(code.value[0]), message=error.sentence)
+    status = Status(code=int(code.value[0]), message=sentence)
     status.details.add().Pack(
         ErrorInfo(reason=error.code.value, domain=ERROR_DOMAIN, metadata=metadata)
     )
     return RpcFailure(
         status=code,
-        details=error.sentence,
+        details=sentence,
         trailing_metadata=((DETAILS_KEY, status.SerializeToString()),),
     )
+
+
+def _cut(text: str, size: int) -> str:
+    """The text, or its beginning: what it quotes may be of any length."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= size:
+        return text
+    return f"{data[:size].decode('utf-8', 'ignore')} [...]"
 
 
 def error_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import grpc
 import grpc.aio
 import pytest
@@ -13,6 +15,7 @@ from netclaw.core.errors import (
     ErrorCode,
     HeadMovedError,
     InternalError,
+    InvalidArgumentError,
     NetclawError,
     NotFoundError,
     RateLimitedError,
@@ -104,3 +107,14 @@ def test_plain_statuses_and_broken_details_are_understood() -> None:
     )
     assert isinstance(from_rpc_error(garbled), NotFoundError)
     assert isinstance(from_rpc_error(grpc.RpcError()), InternalError)
+
+
+@pytest.mark.requirement("supervisor.errors")
+def test_an_error_that_quotes_something_long_still_fits_into_the_headers_of_an_answer() -> None:
+    seen = to_failure(InvalidArgumentError(f"There is no {'🦊' * 5000}.", fix="é" * 5000))
+    headers = len(quote(seen.details)) + len(seen.trailing_metadata[0][1]) * 4 // 3
+    assert headers < 8000
+    error = crossing(NotFoundError(f"There is no file {'/a' * 3000}."))
+    assert isinstance(error, NotFoundError)
+    assert error.sentence.startswith("There is no file /a/a")
+    assert error.sentence.endswith("/a [...]")
