@@ -66,8 +66,8 @@ def read_transcript(path: str) -> Transcript:
     Raises `NotFoundError`, `DeniedByPolicyError`, `TooLargeError` or `InvalidArgumentError`, each
     with what is wrong and how to mend it.
     """
-    real = _resolve(path)
     try:
+        real = _resolve(path)
         with _opened(real) as (fd, facts):
             if facts.size > FILE_BYTES:
                 raise TooLargeError(
@@ -102,7 +102,7 @@ def read_piece(path: str, offset: int) -> Piece:
 
 
 def _resolve(path: str) -> str:
-    """The real path of a file that may be adopted."""
+    """The real path of a file that may be adopted; raises `OSError` for a link nobody can read."""
     if not path.startswith("/") or "\0" in path:
         raise InvalidArgumentError("The path of a transcript must be absolute.")
     real = os.path.realpath(path)

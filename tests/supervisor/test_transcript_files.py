@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,15 @@ def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
         read_transcript(str(folder / "link.jsonl"))
     with pytest.raises(NotFoundError):
         read_transcript(str(folder / "other.jsonl"))
+
+
+@pytest.mark.requirement("upstream.refused")
+def test_a_link_of_proc_that_leads_nowhere_is_no_fault_of_the_daemon() -> None:
+    dead = subprocess.Popen(["/bin/true"])
+    try:
+        os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(NetclawError) as refused:
+            read_transcript(f"/proc/{dead.pid}/cwd/talk.jsonl")
+    finally:
+        dead.wait()
+    assert refused.value.code is ErrorCode.NOT_FOUND
