@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from netclaw.core.authority import Authority
 from netclaw.core.errors import ErrorCategory
 from netclaw.core.ids import SessionId
-from netclaw.core.messages import Message, NoteKind, NoteMessage, UserMessage
+from netclaw.core.messages import NoteKind, NoteMessage, UserMessage
 from netclaw.core.session.child_events import ChildEnded, ChildState
 from netclaw.core.session.commands import Advance, BeginOutput, NoticesChanged, Recover
 from netclaw.core.session.effects import CallModel
@@ -26,51 +25,15 @@ from netclaw.core.session.phase import Phase
 from netclaw.core.session.state import SessionState
 from netclaw.core.signals import notices
 from netclaw.core.signals.cursors import Notice
-from netclaw.core.tool_call import OutcomeCategory, ToolReceipt, ToolResult
 from netclaw.testing.matchers import like
-from netclaw.testing.people import ALICE, OPERATOR, OTHER_SESSION, REMINDER, WAKE
+from netclaw.testing.people import ALICE, WAKE
 from netclaw.testing.story import Story
 from tests.core.session.compactions import WINDOW, notes
 from tests.core.session.histories import settings_of
 from tests.core.session.runs import end_run, resting
+from tests.core.session.watchers import C, D, known, lines, opened, watching
 
-C = SessionId("cli/child")
-D = SessionId("cli/other")
 DONE = ChildState.COMPLETED
-FROM_A_PERSONS_SESSION = replace(OPERATOR, provenance=OTHER_SESSION.provenance)
-"""Sent by another session in whose turn the operator is the requester."""
-
-
-def opened(story: Story, target: SessionId = C, since: int = 12, mark: int = 13) -> Story:
-    """There is a notice of this target."""
-    notice = Notice(target=target, since=since, mark=mark)
-    story.when(NoticesChanged(target=target, notice=notice))
-    return story
-
-
-def watching(*targets: tuple[SessionId, int, int]) -> Story:
-    """A session at rest with these notices open."""
-    story = Story()
-    story.start()
-    for target, since, mark in targets or ((C, 12, 13),):
-        opened(story, target, since, mark)
-    return story
-
-
-def lines(messages: tuple[Message, ...]) -> list[str]:
-    """The texts of all notes that tell of watched sessions."""
-    return [
-        item.text
-        for item in messages
-        if isinstance(item, NoteMessage) and item.kind is NoteKind.NOTICES
-    ]
-
-
-def known(story: Story) -> list[Notice]:
-    """What the process has to tell."""
-    return list(story.runtime.notices)
-
-
 LINE = notices.line(C, 12)
 
 # Lines
@@ -357,89 +320,3 @@ def test_an_end_that_has_something_to_say_is_not_quiet() -> None:
     story.admit("/stop")
     ended = [event for event in story.events() if isinstance(event, TurnRecorded)]
     assert [event.is_quiet for event in ended] == [False, False]
-
-
-# What waits for whom
-
-
-@pytest.mark.requirement("signals.wakes-wait")
-@pytest.mark.requirement("signals.sessions-are-no-people")
-@pytest.mark.parametrize("by", [WAKE, OTHER_SESSION, FROM_A_PERSONS_SESSION])
-@pytest.mark.parametrize("person", [OPERATOR, ALICE])
-def test_they_neither_join_nor_end_a_persons_turn(by: Authority, person: Authority) -> None:
-    story = watching()
-    story.admit("hello", by=person)
-    story.call_tools()
-    opened(story, D, 1, 2)
-    story.admit("news", by=by)
-    decision = story.finish_tools()
-    assert not any(isinstance(event, TurnRecorded) for event in decision.events)
-    assert [item.admitted.text for item in story.state.buffered] == ["news"]
-    assert story.answer().events[-1] == like(TurnStarted, input_ids=("i2",))
-
-
-@pytest.mark.requirement("signals.wakes-wait")
-@pytest.mark.requirement("signals.sessions-are-no-people")
-@pytest.mark.parametrize("by", [WAKE, OTHER_SESSION, FROM_A_PERSONS_SESSION])
-def test_a_person_ends_their_turn_after_its_batch(by: Authority) -> None:
-    story = watching()
-    story.admit("news", by=by)
-    story.call_tools()
-    story.admit("hello", by=OPERATOR)
-    decision = story.finish_tools()
-    assert decision.events[-2:] == (
-        like(TurnRecorded, outcome=TurnOutcome.STOPPED),
-        like(TurnStarted, input_ids=("i2",)),
-    )
-
-
-@pytest.mark.requirement("signals.wakes-wait")
-@pytest.mark.requirement("signals.sessions-are-no-people")
-@pytest.mark.parametrize("by", [WAKE, OTHER_SESSION, FROM_A_PERSONS_SESSION, REMINDER])
-def test_they_do_not_end_the_turns_of_machines(by: Authority) -> None:
-    story = watching()
-    story.admit("remember", by=REMINDER)
-    story.call_tools()
-    story.admit("news", by=by)
-    assert not any(isinstance(event, TurnRecorded) for event in story.finish_tools().events)
-
-
-@pytest.mark.requirement("signals.sessions-are-no-people")
-@pytest.mark.parametrize("by", [OTHER_SESSION, FROM_A_PERSONS_SESSION])
-def test_what_a_session_sends_is_never_a_command(by: Authority) -> None:
-    story = Story()
-    story.start()
-    story.admit("hello", by=OPERATOR)
-    story.admit("/stop", by=by)
-    assert story.state.turn is not None
-    story.answer()
-    turn = story.state.turn
-    assert turn is not None
-    assert not turn.is_aside
-    assert story.messages[-1] == like(UserMessage, text="/stop")
-
-
-@pytest.mark.requirement("signals.sessions-are-no-people")
-@pytest.mark.parametrize("by", [OTHER_SESSION, FROM_A_PERSONS_SESSION, WAKE])
-def test_nobody_is_asked_for_consent_in_their_turns(by: Authority) -> None:
-    story = watching()
-    story.admit("news", by=by, attended=True)
-    story.ask_consent()
-    turn = story.state.turn
-    assert turn is not None
-    (call,) = turn.batch
-    assert call.consent is None
-    assert call.result == like(
-        ToolResult, receipt=like(ToolReceipt, category=OutcomeCategory.ACCESS_DENIED)
-    )
-
-
-@pytest.mark.requirement("signals.sessions-are-no-people")
-def test_a_stop_of_the_person_does_not_call_off_what_a_session_sent_for_them() -> None:
-    story = Story()
-    story.start()
-    story.admit("hello", by=ALICE)
-    story.admit("news", by=FROM_A_PERSONS_SESSION)
-    story.admit("/stop", by=OPERATOR)
-    assert story.state.turn is not None
-    assert story.messages[-1] == like(UserMessage, text="news")
