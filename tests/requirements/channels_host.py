@@ -13,4 +13,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="A channel of another package is found by its name, and has a kind and sessions of"
         " its own without a word in the core, the tools or the authorization.",
     ),
+    Requirement(
+        id="channels.contract",
+        source=_ONE,
+        text="Every channel's driver keeps one contract: threads, ids, failures, keys, buttons,"
+        " files and reconnects mean the same on each platform.",
+    ),
 )
