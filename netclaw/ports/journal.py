@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from netclaw.core.authority import Audience, Authority, DeliveryTarget, SourceKind
+from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.errors import NetclawError
 from netclaw.core.ids import AppendId, InputId, SessionId, TurnId
 from netclaw.core.messages import MediaRef
@@ -23,6 +23,7 @@ from netclaw.ports.answers import ConsentStore
 from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.job_records import JobStore
+from netclaw.ports.outbox import OutboxItem
 from netclaw.ports.session_sends import SessionSendStore
 from netclaw.ports.signals import SignalStore
 from netclaw.ports.upstream import UpstreamStore
@@ -209,17 +210,6 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxItem:
-    """A claimed reply."""
-
-    row_id: int
-    session_id: SessionId
-    target: DeliveryTarget
-    text: str
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCounts:
     """Totals for `status`."""
 
@@ -368,6 +358,11 @@ class JournalStore(
         """Claim due rows that `fitting` lets out, FIFO per binding.
 
         Claims of another claimant have lapsed.
+        """
+
+    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
+        """When a claim of this claimant has to be made again: the time of the earliest row that
+        heads its binding and is not in the claimant's hands; None if there is none.
         """
 
     async def confirm_outbox(

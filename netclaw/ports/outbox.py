@@ -1,11 +1,30 @@
-"""How many replies one claim of an adapter carries: a rule that both stores keep."""
+"""Replies as an adapter claims them, and how many one claim carries: a rule of both stores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+from netclaw.core.authority import DeliveryTarget
+from netclaw.core.ids import SessionId
 
 CLAIM_BYTES = 3 * 1024 * 1024
 """Text of the replies of one claim: as much as one answer over the public socket carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxItem:
+    """A claimed reply."""
+
+    row_id: int
+    session_id: SessionId
+    target: DeliveryTarget
+    text: str
+    attempts: int
+    turn_id: str = ""
+    """The turn that it tells of."""
+    is_taken_over: bool = False
+    """Another claimant held it, and may have sent some of it."""
 
 
 def fitting(texts: Iterable[str]) -> int:

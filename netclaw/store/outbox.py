@@ -8,8 +8,8 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem
-from netclaw.ports.outbox import fitting
+from netclaw.ports.journal import LedgerDelivery
+from netclaw.ports.outbox import OutboxItem, fitting
 from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope
@@ -21,7 +21,7 @@ GIVEN_UP = "failed"
 
 # The oldest open row of each binding, if it is due and not in the claimant's hands already.
 _SELECT_DUE = """
-SELECT o.id, s.key, o.channel, o.address, o.text, o.attempts
+SELECT o.id, s.key, o.channel, o.address, o.text, o.attempts, o.turn, o.claimant
 FROM outbox AS o JOIN sessions AS s ON s.id = o.session
 WHERE o.state IN ('waiting', 'claimed') AND o.channel = ?
   AND o.next_attempt_at <= ? AND o.claimant <> ?
@@ -30,6 +30,14 @@ WHERE o.state IN ('waiting', 'claimed') AND o.channel = ?
     WHERE earlier.state IN ('waiting', 'claimed')
       AND earlier.channel = o.channel AND earlier.address = o.address AND earlier.id < o.id)
 ORDER BY o.id LIMIT ?
+"""
+_SELECT_NEXT = """
+SELECT min(o.next_attempt_at) FROM outbox AS o
+WHERE o.state IN ('waiting', 'claimed') AND o.channel = ? AND o.claimant <> ?
+  AND NOT EXISTS (
+    SELECT 1 FROM outbox AS earlier
+    WHERE earlier.state IN ('waiting', 'claimed')
+      AND earlier.channel = o.channel AND earlier.address = o.address AND earlier.id < o.id)
 """
 
 
@@ -91,7 +99,7 @@ def claim(
 
 
 def _item(values: Row) -> OutboxItem:
-    row_id, session_id, channel, address, text, attempts = values
+    row_id, session_id, channel, address, text, attempts, turn, claimant = values
     return OutboxItem(
         row_id=cast("int", row_id),
         session_id=SessionId(cast("str", session_id)),
@@ -100,7 +108,15 @@ def _item(values: Row) -> OutboxItem:
         ),
         text=cast("str", text),
         attempts=cast("int", attempts),
+        turn_id=cast("str", turn),
+        is_taken_over=claimant != "",
     )
+
+
+def next_at(db: Database, channel: str, *, claimant: str) -> int | None:
+    """When there is something to claim; None if all is done or in the claimant's hands."""
+    found = db.row(_SELECT_NEXT, (channel, claimant))
+    return None if found is None else cast("int | None", found[0])
 
 
 def confirm(

@@ -27,12 +27,12 @@ from netclaw.ports.journal import (
     JournalRow,
     LedgerEntry,
     NewSession,
-    OutboxItem,
     SessionRecord,
     StartPoint,
     StoreCounts,
     StoredSnapshot,
 )
+from netclaw.ports.outbox import OutboxItem
 from netclaw.store import health, inputs, journal, outbox, sessions, supervision
 from netclaw.store.child_lists import ChildLists
 from netclaw.store.connection import Database, ForkGuard, open_writer
@@ -261,6 +261,10 @@ class SqliteJournalStore(
         return await self._writer.submit(
             lambda scope: outbox.claim(scope, channel, limit=limit, claimant=claimant, at=at)
         )
+
+    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
+        """When there is something to claim."""
+        return await self._readers.read(lambda db: outbox.next_at(db, channel, claimant=claimant))
 
     async def confirm_outbox(
         self,

@@ -147,12 +147,15 @@ class GatewayReads:
             raise DeniedByPolicyError(f"This connection may not deliver for {channel.value}.")
         if not request.adapter_start:
             raise InvalidArgumentError("A claim names the adapter's start.")
+        claimant = self._claimant(request.adapter_start, caller)
+        now = self._services.now_ms()
         items = await self._services.store.claim_outbox(
             channel.value,
             limit=min(request.limit or OUTBOX_LIMIT, OUTBOX_LIMIT),
-            claimant=self._claimant(request.adapter_start, caller),
-            at=self._services.now_ms(),
+            claimant=claimant,
+            at=now,
         )
+        next_at = await self._services.store.next_outbox_at(channel.value, claimant=claimant)
         return pb.ClaimOutboxResponse(
             items=[
                 pb.OutboxItem(
@@ -161,9 +164,12 @@ class GatewayReads:
                     address=item.target.address,
                     text=item.text,
                     attempts=item.attempts,
+                    turn_id=item.turn_id,
+                    taken_over=item.is_taken_over,
                 )
                 for item in items
-            ]
+            ],
+            next_in_ms=0 if next_at is None else max(next_at - now, 1),
         )
 
     async def confirm_outbox(

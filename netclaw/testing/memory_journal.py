@@ -26,11 +26,11 @@ from netclaw.ports.journal import (
     JournalRow,
     LedgerEntry,
     NewSession,
-    OutboxItem,
     SessionRecord,
     StoreCounts,
     StoredSnapshot,
 )
+from netclaw.ports.outbox import OutboxItem
 from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_data import MemoryData
@@ -227,6 +227,10 @@ class MemoryJournal(
         return await self._committer.write(
             lambda: self._data.outbox.claim(channel, limit=limit, claimant=claimant, at=at)
         )
+
+    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
+        """When there is something to claim."""
+        return self._data.outbox.next_at(channel, claimant=claimant)
 
     async def confirm_outbox(
         self,

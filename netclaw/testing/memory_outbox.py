@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, SessionId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import LedgerDelivery, OutboxItem
-from netclaw.ports.outbox import fitting
+from netclaw.ports.journal import LedgerDelivery
+from netclaw.ports.outbox import OutboxItem, fitting
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,28 +49,42 @@ class MemoryOutbox:
 
     def claim(self, channel: str, *, limit: int, claimant: str, at: int) -> tuple[OutboxItem, ...]:
         """Claim the due head of each binding."""
-        heads: dict[str, MemoryReply] = {}
-        for reply in self.replies:
-            if reply.is_open and reply.row.target.channel.value == channel:
-                heads.setdefault(reply.row.target.address, reply)
         due = [
             reply
-            for reply in heads.values()
+            for reply in self._heads(channel)
             if reply.claimant != claimant and reply.next_attempt_at <= at
         ][:limit]
         due = due[: fitting(reply.row.text for reply in due)]
-        for reply in due:
-            reply.state, reply.claimant = "claimed", claimant
-        return tuple(
+        items = tuple(
             OutboxItem(
                 row_id=reply.row_id,
                 session_id=reply.session_id,
                 target=reply.row.target,
                 text=reply.row.text,
                 attempts=reply.attempts,
+                turn_id=reply.row.turn_id,
+                is_taken_over=bool(reply.claimant),
             )
             for reply in due
         )
+        for reply in due:
+            reply.state, reply.claimant = "claimed", claimant
+        return items
+
+    def next_at(self, channel: str, *, claimant: str) -> int | None:
+        """When there is something to claim."""
+        times = (
+            reply.next_attempt_at for reply in self._heads(channel) if reply.claimant != claimant
+        )
+        return min(times, default=None)
+
+    def _heads(self, channel: str) -> list[MemoryReply]:
+        """The oldest open reply of each binding."""
+        heads: dict[str, MemoryReply] = {}
+        for reply in self.replies:
+            if reply.is_open and reply.row.target.channel.value == channel:
+                heads.setdefault(reply.row.target.address, reply)
+        return list(heads.values())
 
     def confirm(
         self, row_id: int, *, claimant: str, external_id: str, failure: str, next_attempt_at: int

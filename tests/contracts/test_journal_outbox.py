@@ -8,8 +8,7 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, TurnId
 from netclaw.core.session.events import OutboxRow
-from netclaw.ports.journal import OutboxItem
-from netclaw.ports.outbox import CLAIM_BYTES
+from netclaw.ports.outbox import CLAIM_BYTES, OutboxItem
 from tests.contracts.journal_world import SESSION, World, recorded, started
 
 HERE = DeliveryTarget(channel=SourceKind.SLACK, address="C1/1")
@@ -164,3 +163,38 @@ async def test_a_claim_takes_no_more_than_one_answer_carries(journal_world: Worl
     while claimed := await claim(world):
         claims.append([len(item.text) for item in claimed])
     assert claims == [[CLAIM_BYTES + 1], [1], [CLAIM_BYTES], [1]]
+
+
+@pytest.mark.requirement("store.outbox-claims")
+async def test_a_claimant_learns_when_to_claim_again(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+
+    async def next_at(claimant: str = "g1") -> int | None:
+        return await world.journal.next_outbox_at("slack", claimant=claimant)
+
+    assert await next_at() is None
+    await reply(world, (HERE, "a"), (ELSEWHERE, "b"))
+    await reply(world, (HERE, "c"))
+    assert await next_at() == 0
+    (item,) = await claim(world)
+    assert (await next_at(), await next_at("g2")) == (None, 0), "its own hands hold it"
+    await confirm(world, item, failure="no", again_at=7000)
+    assert await next_at() == 7000, "what waits behind it is due no sooner"
+    (item,) = await claim(world, at=7000)
+    await confirm(world, item)
+    assert await next_at() == 0
+
+
+@pytest.mark.requirement("store.outbox-claims")
+async def test_a_claim_tells_what_another_claimant_held(journal_world: World) -> None:
+    world = journal_world
+    await world.create()
+    await reply(world, (HERE, "a"))
+    (first,) = await claim(world)
+    (again,) = await claim(world, "g2")
+    assert (first.is_taken_over, again.is_taken_over) == (False, True)
+    assert again.turn_id == first.turn_id != ""
+    await confirm(world, again, "g2", failure="no", again_at=1)
+    (last,) = await claim(world, at=1)
+    assert (last.is_taken_over, last.attempts) == (False, 1), "its holder let it go"
