@@ -117,6 +117,9 @@ class Wakes:
         if was_open is not None and was_open.notice != change.notice:
             watcher.is_called = False
             watcher.is_leftover_possible = bool(watcher.open)
+        if change.reopened:
+            # That turn failed: what it had no room for waits as long as what it told of.
+            watcher.is_leftover_possible = False
         if change.notice is not None:
             watcher.open[change.target] = change
             if change.reopened <= REOPENED_LIMIT:

@@ -12,6 +12,7 @@ from netclaw.core.ids import SessionId
 from netclaw.core.settings import SignalSettings
 from netclaw.core.signals.cursors import Notice, NoticeChange
 from netclaw.core.signals.events import SYSTEM, Signal, SignalKind
+from netclaw.core.signals.notices import MAX_LINES
 from netclaw.ports.journal import Admission, AdmitRequest
 from netclaw.supervisor import wakes
 from netclaw.testing.memory_journal import MemoryJournal
@@ -169,3 +170,53 @@ async def test_an_event_costs_one_timer_at_most_however_many_are_open(
         assert awake.watched == 4
         awake.stop()
         assert awake.watched == 0
+
+
+@pytest.mark.requirement("wakes.reopened")
+async def test_turns_that_fail_are_waited_out_also_by_notices_they_had_no_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model that is down costs `REOPENED_LIMIT` more turns, however many notices are open."""
+    async with InProcess() as world:
+        await world.ensure(WATCHER)
+        world.supervisor.services.settings.current = replace(
+            world.supervisor.services.settings.current,
+            signals=SignalSettings(wake_coalesce_s=0.001),
+        )
+        awake = wakes.Wakes(world.supervisor.services, world.supervisor.router)
+        awake.begin()
+        opened = [
+            NoticeChange(
+                watcher=WATCHER,
+                target=SessionId(f"t{number:03}"),
+                notice=Notice(target=SessionId(f"t{number:03}"), since=0, mark=number + 1),
+            )
+            for number in range(MAX_LINES + 1)
+        ]
+        told = opened[:MAX_LINES]
+        admitted = 0
+
+        def fail_a_turn() -> None:
+            for change in told:
+                awake.on_notice(replace(change, notice=None))
+            for change in told:
+                awake.on_notice(replace(change, reopened=admitted))
+
+        async def admit(request: AdmitRequest) -> Admission:
+            nonlocal admitted
+            admitted += 1
+            asyncio.get_running_loop().call_soon(fail_a_turn)
+            return Admission(input_id=request.input_id, seq=admitted, is_duplicate=False)
+
+        monkeypatch.setattr(world.store, "admit", admit)
+        for change in opened:
+            awake.on_notice(change)
+
+        def is_over() -> bool:
+            watcher = awake._watchers[WATCHER]
+            is_waiting = watcher.timer is not None or watcher.is_busy or watcher.is_called
+            return admitted > 0 and not is_waiting
+
+        await world.until(is_over)
+        assert admitted == wakes.REOPENED_LIMIT + 1
+        awake.stop()
