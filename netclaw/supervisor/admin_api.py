@@ -173,7 +173,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals, AdminAdoptions):
             self._admissions.forget(slot.session_id)
             slot.hold = None
             _tell_senders(slot, state, DELETED_SENTENCE)
-            slot.hub.close()
+            self._router.deleted(slot)
             if record.storage_layout == LAYOUT:
                 storage = self._services.envelopes.storage(slot.session_id, record)
                 await asyncio.to_thread(self._discard, Path(storage.root))

@@ -94,4 +94,4 @@ class ChildPurge:
                 await self._services.store.delete_session(child)
             self._services.consents.chats.forget(child)
             self._forget(child)
-            slot.hub.close()
+            self._router.deleted(slot)

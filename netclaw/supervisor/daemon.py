@@ -159,6 +159,7 @@ class Supervisor:
                 self._sessions.letters.on_commit,
                 self._adapters.on_commit,
             ),
+            on_deleted=self._sessions.letters.on_deleted,
         )
         self.gateway = Gateway(
             self.services, self.router, admissions, self._uploads, self._attachments

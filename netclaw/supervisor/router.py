@@ -49,14 +49,26 @@ class Router:
         """Sessions that became idle, longest first; some may not be so any more."""
         self._on_rest: Callable[[Slot], None] = lambda _slot: None
         self._on_committed: tuple[Callable[[Commit], None], ...] = ()
+        self._on_deleted: Callable[[SessionId], None] = lambda _: None
         gate.when_short(self._make_room)
 
     def tell(
-        self, *, on_rest: Callable[[Slot], None], on_committed: Iterable[Callable[[Commit], None]]
+        self,
+        *,
+        on_rest: Callable[[Slot], None],
+        on_committed: Iterable[Callable[[Commit], None]],
+        on_deleted: Callable[[SessionId], None],
     ) -> None:
-        """Name who hears of sessions that have no process any more, and of commits."""
+        """Name who hears of sessions that have no process any more, of commits, and of deletions:
+        a session that is gone commits nothing more."""
         self._on_rest = on_rest
         self._on_committed = tuple(on_committed)
+        self._on_deleted = on_deleted
+
+    def deleted(self, slot: Slot) -> None:
+        """The session is gone: nobody who looks on or waits for it waits in vain."""
+        self._on_deleted(slot.session_id)
+        slot.hub.close()
 
     # Finding ------------------------------------------------------------------------------
 

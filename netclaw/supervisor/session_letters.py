@@ -186,13 +186,20 @@ class SessionLetters:
 
     def on_commit(self, commit: Commit) -> None:
         """See whether what was committed settles a message."""
-        if commit.session_id not in self._involved:
-            return
         if any(row.type in SETTLES for row in commit.rows):
-            for future in [*self._waiting.get(commit.session_id, ())]:
-                if not future.done():
-                    future.set_result(None)
-            self.look()
+            self._settle(commit.session_id)
+
+    def on_deleted(self, session_id: SessionId) -> None:
+        """What was sent to a session that is gone has its end, and nothing is committed there."""
+        self._settle(session_id)
+
+    def _settle(self, session_id: SessionId) -> None:
+        if session_id not in self._involved:
+            return
+        for future in [*self._waiting.get(session_id, ())]:
+            if not future.done():
+                future.set_result(None)
+        self.look()
 
     def look(self) -> None:
         """Deliver the late replies that are due: after a commit, at boot, after a full disk."""
@@ -220,12 +227,17 @@ class SessionLetters:
         if end is None:
             return
         is_silent = letters.status_of(end, sent.reply) is SendStatus.NO_REPLY
+        input_id = new_input_id()
         reply = AdmitRequest(
             session_id=sent.sender,
-            input_id=new_input_id(),
+            input_id=input_id,
             source_message_id=letters.reply_id(sent.input_id),
             text=letters.reply_text(
-                sent.target, end, self._services.redact(sent.reply), sent.input_id
+                sent.target,
+                end,
+                self._services.redact(sent.reply),
+                answered=sent.input_id,
+                input_id=input_id,
             ),
             authority=sent.reply_authority,
             attended=False,

@@ -158,7 +158,9 @@ async def test_what_a_dead_daemon_left_of_runs_is_purged_at_the_next_start() -> 
         parent, _ = await stand.both()
         await parent.append(ChildEnded(run_id=RUN, state=ChildState.COMPLETED))
         await parent.tell_of("t2", RUN)
-        world.supervisor.router.tell(on_rest=lambda _: None, on_committed=())
+        world.supervisor.router.tell(
+            on_rest=lambda _: None, on_committed=(), on_deleted=lambda _: None
+        )
         await parent.append(recorded("t2"))
         assert await world.store.get_session(CHILD) is not None
         world.supervisor.wish(Wish.STOP)
