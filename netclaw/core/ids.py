@@ -29,6 +29,7 @@ MINTED_ID_LENGTH = 16
 CLI_ID_LENGTH = 10
 _CLI_PREFIX = "cli/"
 _CHILD_INFIX = "/sub/"
+_KINDS_OF_OTHERS = ("cli/", "webhook/", "reminder/")
 
 
 def parse_session_id(text: str) -> SessionId:
@@ -79,3 +80,15 @@ def may_create_by_name(session_id: SessionId) -> bool:
     if session_id.startswith(_CLI_PREFIX):
         return len(session_id) > len(_CLI_PREFIX) and not is_child_key(session_id)
     return "/" not in session_id
+
+
+def may_be_thread(session_id: SessionId) -> bool:
+    """Whether the id is `{channel}/{thread}`: the form that a channel's adapter creates."""
+    channel, slash, thread = session_id.partition("/")
+    return bool(
+        channel
+        and slash
+        and thread
+        and not session_id.startswith(_KINDS_OF_OTHERS)
+        and not is_child_key(session_id)
+    )

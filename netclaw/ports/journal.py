@@ -26,6 +26,8 @@ from netclaw.ports.job_records import JobStore
 from netclaw.ports.outbox import OutboxItem
 from netclaw.ports.session_sends import SessionSendStore
 from netclaw.ports.signals import SignalStore
+from netclaw.ports.store_counts import StoreCounts
+from netclaw.ports.threads import ThreadStore
 from netclaw.ports.upstream import UpstreamStore
 
 
@@ -106,6 +108,8 @@ class AdmitRequest:
     attended: bool
     at: int
     media: tuple[MediaRef, ...] = ()
+    thread_cursor: str = ""
+    """Kept with the admission, see `ThreadStore`; empty leaves what is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,32 +213,19 @@ class LedgerEntry:
     deliveries: tuple[LedgerDelivery, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreCounts:
-    """Totals for `status`."""
-
-    sessions: int
-    quarantined: int
-    pending_inputs: int
-    admitted_inputs: int
-    turns_completed: int
-    turns_failed: int
-    outbox_waiting: int
-    database_bytes: int
-    open_approvals: int = 0
-    """Consent requests that wait for a person."""
-    watches: int = 0
-    """Cursors of the signal log."""
-    open_notices: int = 0
-    """Those with something to tell."""
-
-
 CommitListener = Callable[[Sequence[Commit]], None]
 """Called on the event loop with the commits of one transaction, in commit order."""
 
 
 class JournalStore(
-    ConsentStore, JobStore, ChildStore, SignalStore, UpstreamStore, SessionSendStore, Protocol
+    ConsentStore,
+    JobStore,
+    ChildStore,
+    SignalStore,
+    UpstreamStore,
+    SessionSendStore,
+    ThreadStore,
+    Protocol,
 ):
     """The one owner of the database; every method may raise a `StorageError`."""
 

@@ -17,6 +17,7 @@ from netclaw.store.journal import publish_events, read_row
 from netclaw.store.projections import WAITING
 from netclaw.store.rows import PendingInput, SessionRow
 from netclaw.store.scope import WriteScope
+from netclaw.store.threads import keep_cursor
 from netclaw.wire.journal_codec import decode_event, encode_event
 
 _FIND = "SELECT input_id, seq FROM source_messages WHERE session = ? AND source_message_id = ?"
@@ -50,6 +51,7 @@ def admit(scope: WriteScope, request: AdmitRequest) -> Admission:
     draft = encode_event(event)
     (stored,) = publish_events(scope, row, (draft,), at=request.at, cause=request.input_id)
     enter(scope, row, request, stored.seq, person=actors.person_of(request.authority))
+    keep_cursor(scope, row, request)
     return Admission(input_id=request.input_id, seq=stored.seq, is_duplicate=False)
 
 

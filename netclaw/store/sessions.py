@@ -9,7 +9,8 @@ from netclaw.core.ids import SessionId
 from netclaw.core.session.events import ResetReason, SessionCreated, SessionReset
 from netclaw.core.session.runnable import waits_for_people
 from netclaw.core.storage_layout import LAYOUT
-from netclaw.ports.journal import NewSession, SessionRecord, StoreCounts
+from netclaw.ports.journal import NewSession, SessionRecord
+from netclaw.ports.store_counts import StoreCounts
 from netclaw.store import signal_log, watch_table
 from netclaw.store.connection import Database, Row
 from netclaw.store.journal import publish_events, read_state

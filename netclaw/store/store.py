@@ -29,10 +29,10 @@ from netclaw.ports.journal import (
     NewSession,
     SessionRecord,
     StartPoint,
-    StoreCounts,
     StoredSnapshot,
 )
 from netclaw.ports.outbox import OutboxItem
+from netclaw.ports.store_counts import StoreCounts
 from netclaw.store import health, inputs, journal, outbox, sessions, supervision
 from netclaw.store.child_lists import ChildLists
 from netclaw.store.connection import Database, ForkGuard, open_writer
@@ -46,6 +46,7 @@ from netclaw.store.scope import SessionCache, SpaceGauge, Work, WriteScope
 from netclaw.store.session_sends import SessionSends
 from netclaw.store.signal_book import SignalHealth
 from netclaw.store.signals import Signals
+from netclaw.store.threads import Threads
 from netclaw.store.upstream_links import UpstreamLinks
 from netclaw.store.writer import GroupWriter
 
@@ -70,7 +71,7 @@ def wall_clock_ms() -> int:
 
 
 class SqliteJournalStore(
-    ConsentAnswers, JobLists, ChildLists, Signals, UpstreamLinks, SessionSends
+    ConsentAnswers, JobLists, ChildLists, Signals, UpstreamLinks, SessionSends, Threads
 ):
     """One database file; see the port for the contract of each method.
 

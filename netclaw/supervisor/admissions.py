@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from netclaw.core.authority import Audience, SourceKind
+from netclaw.core.authority import Audience, SourceKind, narrower
 from netclaw.core.context import modality
 from netclaw.core.errors import (
     DeniedByPolicyError,
     InputIncompatibleError,
     NotFoundError,
+    TooLargeError,
 )
-from netclaw.core.ids import SessionId, is_child_key, may_create_by_name, parse_session_id
+from netclaw.core.ids import (
+    SessionId,
+    is_child_key,
+    may_be_thread,
+    may_create_by_name,
+    parse_session_id,
+)
 from netclaw.core.messages import MediaRef
 from netclaw.core.session.admission import check_run, check_text
 from netclaw.core.session.events import SessionKind
@@ -28,6 +35,7 @@ from netclaw.supervisor.callers import (
     authority_for,
     check_channel,
     check_short_text,
+    parse_audience,
     parse_source,
 )
 from netclaw.supervisor.envelope import check_layout
@@ -41,6 +49,8 @@ from netclaw.wire.v1.gateway_pb2 import SendUserMessageRequest
 
 KNOWN_SESSIONS = 10_000
 """How many sessions' fixed facts are remembered."""
+SPEAKERS = 200
+CURSOR_CHARS = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,20 +82,30 @@ class Admissions:
         self._known.pop(session_id, None)
 
     async def ensure(
-        self, session_id: SessionId | None, caller: Caller, *, must_exist: bool
+        self, session_id: SessionId | None, caller: Caller, sender: Sender, *, must_exist: bool
     ) -> tuple[SessionId, bool]:
         """Find or create a session by name; returns its id and whether it is new.
 
-        Raises `NotFoundError` for an unknown id that this caller may not create by naming it.
+        Raises `NotFoundError` for an unknown id that this caller may not create by naming it, and
+        `DeniedByPolicyError` for a sender of a channel that it does not speak for.
         """
         if session_id is None:
             session_id = new_cli_session_id()
         elif (facts := self._known.get(session_id) or await self._load(session_id)) is not None:
             check_channel(caller, facts.channel)
             return session_id, False
-        if must_exist or not (caller.is_operator and may_create_by_name(session_id)):
+        if must_exist or not _may_create(session_id, caller):
             raise _unknown(session_id)
-        return session_id, await self._create(session_id, Sender(), caller)
+        _check_speaks_for(sender, caller)
+        return session_id, await self._create(session_id, sender, caller)
+
+    async def audience(self, session_id: SessionId, caller: Caller, sender: Sender) -> Audience:
+        """What a message of this sender would be allowed in the session, at most."""
+        facts = await self.facts(session_id)
+        audience = narrower(caller.max_audience, facts.audience)
+        if sender.audience:
+            audience = narrower(audience, parse_audience(sender.audience))
+        return audience
 
     async def prepare(
         self, message: SendUserMessageRequest, caller: Caller, *, may_create_any: bool = False
@@ -125,7 +145,9 @@ class Admissions:
                 facts.audience,
                 message.sender,
                 targets,
+                _speakers(message),
             ),
+            thread_cursor=_cursor(message, caller),
             attended=message.attended,
             at=self._services.now_ms(),
             media=media,
@@ -178,19 +200,14 @@ class Admissions:
         facts = await self._load(session_id)
         if facts is not None:
             return facts
-        if not message.create or not (
-            may_create_any or (caller.is_operator and may_create_by_name(session_id))
-        ):
+        if not message.create or not (may_create_any or _may_create(session_id, caller)):
             raise _unknown(session_id)
         if is_child_key(session_id):
             raise NotFoundError(
                 f"There is no session {session_id}.",
                 fix="Its id is that of a child run: only its parent session makes it.",
             )
-        if caller.channels is not None and (
-            parse_source(message.sender.source_kind) not in caller.channels
-        ):
-            raise DeniedByPolicyError("This connection may not create sessions of that channel.")
+        _check_speaks_for(message.sender, caller)
         await self._create(session_id, message.sender, caller)
         return await self.facts(session_id)
 
@@ -227,6 +244,32 @@ class Admissions:
         if len(self._known) > KNOWN_SESSIONS:
             self._known.popitem(last=False)
         return facts
+
+
+def _speakers(message: SendUserMessageRequest) -> tuple[str, ...]:
+    if len(message.adopted_speakers) > SPEAKERS:
+        raise TooLargeError(f"A message quotes at most {SPEAKERS} people.")
+    return tuple(check_short_text(speaker, "speaker") for speaker in message.adopted_speakers)
+
+
+def _cursor(message: SendUserMessageRequest, caller: Caller) -> str:
+    """Adapters alone read threads."""
+    cursor = message.thread_cursor
+    if len(cursor) > CURSOR_CHARS:
+        raise TooLargeError(f"The cursor of a thread has at most {CURSOR_CHARS} characters.")
+    return cursor if caller.adapter else ""
+
+
+def _may_create(session_id: SessionId, caller: Caller) -> bool:
+    """Whether naming an id is enough: people name some, an adapter every thread of its channel."""
+    if caller.adapter:
+        return may_be_thread(session_id)
+    return caller.is_operator and may_create_by_name(session_id)
+
+
+def _check_speaks_for(sender: Sender, caller: Caller) -> None:
+    if caller.channels is not None and parse_source(sender.source_kind) not in caller.channels:
+        raise DeniedByPolicyError("This connection may not create sessions of that channel.")
 
 
 def _unknown(session_id: SessionId) -> NotFoundError:

@@ -198,6 +198,7 @@ def authority_for(
     session_audience: Audience,
     sender: Sender,
     targets: tuple[DeliveryTarget, ...],
+    adopted_context: tuple[str, ...] = (),
 ) -> Authority:
     """Freeze the authority of one message: what it claims, capped by the token it came with.
 
@@ -224,6 +225,7 @@ def authority_for(
             source_kind=source, authenticity=_authenticity(caller, sender, source)
         ),
         delivery_targets=targets,
+        adopted_context=adopted_context,
     )
 
 

@@ -60,9 +60,14 @@ class Gateway(GatewayApprovals, GatewayChannels):
         """Find or create a session."""
         wanted = parse_session_id(request.session_id) if request.session_id else None
         session_id, is_new = await self._admissions.ensure(
-            wanted, caller, must_exist=request.must_exist
+            wanted, caller, request.sender, must_exist=request.must_exist
         )
-        return pb.EnsureSessionResponse(session_id=session_id, created=is_new)
+        return pb.EnsureSessionResponse(
+            session_id=session_id,
+            created=is_new,
+            audience=await self._admissions.audience(session_id, caller, request.sender),
+            thread_cursor=await self._services.store.thread_cursor(session_id),
+        )
 
     async def send_user_message(
         self, request: pb.SendUserMessageRequest, caller: Caller
@@ -122,7 +127,8 @@ class Gateway(GatewayApprovals, GatewayChannels):
         check_channel(caller, facts.channel)
         storage = self._services.envelopes.storage(session_id, facts)
         media = await self._uploads.receive(storage, first, stream)
-        return pb.UploadResponse(media=media_to_proto(media))
+        path = await self._uploads.copy_to_inbox(storage, media) if first.inbox else ""
+        return pb.UploadResponse(media=media_to_proto(media), path=path)
 
     async def stop_turn(self, request: pb.StopTurnRequest, caller: Caller) -> pb.StopTurnResponse:
         """Ask the turn in flight to end, or the one that is about to begin."""

@@ -32,6 +32,7 @@ from netclaw.core.messages import MediaRef
 from netclaw.core.settings import SessionStorage
 from netclaw.supervisor.callers import check_short_text
 from netclaw.supervisor.ids import new_id
+from netclaw.supervisor.inbox import COPY, put_into_inbox
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.wire.v1 import common_pb2
 from netclaw.wire.v1.gateway_pb2 import UploadChunk
@@ -81,6 +82,17 @@ class Uploads:
         finally:
             self._leave(staging, folder)
         return MediaRef(upload_id=upload_id, media_type=media_type, size_bytes=size, name=name)
+
+    async def copy_to_inbox(self, storage: SessionStorage, media: MediaRef) -> str:
+        """Let the session's tools see an upload; the path of their copy.
+
+        Raises `TooLargeError` or a `StorageError`.
+        """
+        upload = Path(storage.staging) / media.upload_id
+        try:
+            return await asyncio.to_thread(put_into_inbox, storage, upload, media.name)
+        except OSError as error:
+            raise _storage_error(error) from None
 
     async def find(
         self, storage: SessionStorage, wanted: Iterable[common_pb2.MediaRef]
@@ -186,13 +198,13 @@ def _tidy(staging: Path, now_s: float) -> int:
     """Remove what nobody will ever name; answers the bytes that are left."""
     used = 0
     for place in sorted(staging.iterdir()) if staging.is_dir() else ():
-        if place.suffix:
+        if place.suffix and place.suffix != COPY:
             continue
         status = place.lstat()
         is_whole = _facts_of(place).exists()
         is_named = _mark_of(place).exists()
         is_old = now_s - status.st_mtime > UNNAMED_LIMIT_S
-        if is_whole and (is_named or not is_old):
+        if (is_whole and (is_named or not is_old)) or (place.suffix and not is_old):
             used += status.st_size
         else:
             _remove(place)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import SessionKind
 from netclaw.core.signals.upstream import UpstreamLink
-from netclaw.ports.journal import StoreCounts
+from netclaw.ports.store_counts import StoreCounts
 from netclaw.testing.memory_outbox import MemoryOutbox
 from netclaw.testing.memory_sends import MemorySends
 from netclaw.testing.memory_session import MemorySession, StateReader

@@ -27,10 +27,10 @@ from netclaw.ports.journal import (
     LedgerEntry,
     NewSession,
     SessionRecord,
-    StoreCounts,
     StoredSnapshot,
 )
 from netclaw.ports.outbox import OutboxItem
+from netclaw.ports.store_counts import StoreCounts
 from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_data import MemoryData
@@ -299,6 +299,11 @@ class MemoryJournal(
         """The admission of a message by its source id."""
         session = self._sessions().get(session_id)
         return None if session is None else session.find_input(source_message_id)
+
+    async def thread_cursor(self, session_id: SessionId) -> str:
+        """How far a session's thread was read."""
+        session = self._sessions().get(session_id)
+        return "" if session is None else session.thread_cursor
 
     async def runnable_sessions(self) -> tuple[SessionId, ...]:
         """Sessions with runnable work and no quarantine."""

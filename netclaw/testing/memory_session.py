@@ -86,6 +86,7 @@ class MemorySession:
     consents: MemoryConsents = field(default_factory=MemoryConsents)
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     runs: MemoryRuns = field(default_factory=MemoryRuns)
+    thread_cursor: str = ""
 
     def copy(self) -> MemorySession:
         """A session to work on."""
@@ -188,6 +189,7 @@ class MemorySession:
         )
         rows = self.write((draft_of(admitted),), at=request.at, cause=request.input_id)
         self.enter(request, admitted, self.head, now, person=person_of(request.authority))
+        self.thread_cursor = request.thread_cursor or self.thread_cursor
         admission = Admission(input_id=request.input_id, seq=self.head, is_duplicate=False)
         return admission, rows
 
