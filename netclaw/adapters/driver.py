@@ -43,6 +43,8 @@ class Place(StrEnum):
 
     CHANNEL = "channel"
     DIRECT = "direct"
+    UNKNOWN = "unknown"
+    """Of a thread that the host knows by its address alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,12 @@ class Thread:
     def address(self) -> str:
         """Where replies go; also the session's id."""
         return f"{self.channel_id}/{self.thread_id}"
+
+    @classmethod
+    def at(cls, address: str) -> Thread:
+        """A thread by its address, as good as another one to post to; its boundary is not known."""
+        channel_id, _, thread_id = address.partition("/")
+        return cls(channel_id=channel_id, thread_id=thread_id, place=Place.UNKNOWN, boundary="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
