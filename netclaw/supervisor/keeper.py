@@ -123,7 +123,7 @@ class Keeper:
     async def _one_life(self, slot: Slot) -> None:
         slot.state = SlotState.QUEUED
         gate = self._child_gate if slot.is_child else self._gate
-        async with gate.place(slot.urgency):
+        async with gate.place(lambda: slot.urgency):
             death = await self._live_and_die(slot)
         delay_s = await self._after(slot, death) if death is not None else self._delay(slot)
         is_over = slot.is_child and not slot.is_awaited
@@ -133,7 +133,7 @@ class Keeper:
 
     async def _live_and_die(self, slot: Slot) -> Death | None:
         """One process from its start to the end of its last tool; None if it never started."""
-        async with self._gate.permit():
+        async with self._gate.permit(lambda: slot.urgency):
             if self._is_barred(slot):
                 return None
             slot.is_wanted = slot.is_forced = False

@@ -14,21 +14,21 @@ from contextlib import asynccontextmanager
 
 from netclaw.core.errors import NotFoundError
 from netclaw.core.ids import SessionId, is_child_key
+from netclaw.core.session.events import InputAdmitted
 from netclaw.core.storage_layout import LAYOUT
 from netclaw.observe.context import about
-from netclaw.ports.journal import Commit, SessionRecord
+from netclaw.ports.journal import Commit, JournalRow, SessionRecord
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.live_session import EndReason, LiveSession
 from netclaw.supervisor.resting import settle_at_rest
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.slot import Hold, Slot
 from netclaw.supervisor.start_gate import StartGate, Urgency
+from netclaw.wire.journal_codec import decode_event
 from netclaw.wire.v1.session_host_pb2 import HostCommand
 
 _log = logging.getLogger(__name__)
 
-URGENCY_OF = {"InputAdmitted": Urgency.WORK, "AnswerAdmitted": Urgency.ANSWER}
-"""Events of ours that make a start due, whoever waits for the answer to their admission."""
 KEEPER_LOOK_S = 1.0
 """How often a keeper that is busy with a death is looked at again."""
 ROOM_PATIENCE_S = 2.0
@@ -128,7 +128,7 @@ class Router:
         for listener in self._on_committed:
             listener(commit)
         if commit.append_id is None:
-            urgency = URGENCY_OF.get(commit.rows[-1].type)
+            urgency = _urgency_of(commit.rows[-1])
             if urgency is not None:
                 self.wake(commit.session_id, urgency=urgency)
 
@@ -343,3 +343,14 @@ class Router:
         if keeper is not None and slot.live is None:
             keeper.cancel()
             await asyncio.wait({keeper})
+
+
+def _urgency_of(row: JournalRow) -> Urgency | None:
+    """How urgent a start is for an event of ours; None for one that makes none due."""
+    if row.type == "AnswerAdmitted":
+        return Urgency.ANSWER
+    if row.type != "InputAdmitted":
+        return None
+    event = decode_event(row.type, row.version, row.payload)
+    is_of_person = isinstance(event, InputAdmitted) and event.authority.is_of_person
+    return Urgency.PERSON if is_of_person else Urgency.WORK

@@ -1,35 +1,73 @@
 """Bounds how many sessions live and how many start at the same time (decision 89).
 
-A place is held for the whole life of a process, a permit only until it is ready. Who waits for a
-place is served by urgency and then in order; while somebody waits, the longest idle session is
+A place is held for the whole life of a process, a permit only until it is ready. Who waits for
+either is served by urgency and then in order, so that however many machines have something to say
+a person does not wait for them; while somebody waits for a place, the longest idle session is
 asked to passivate.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import count
 
 
 class Urgency(IntEnum):
-    """Who goes first when places are short."""
+    """Who goes first when places or permits are short."""
 
     ANSWER = 0
     """A person answered a request: ahead of the queue (protocol "Answers")."""
-    WORK = 1
+    PERSON = 1
+    """A person wrote: ahead of wakes and other automation (decision 54)."""
+    WORK = 2
     """Anything else."""
 
 
-@dataclass(order=True, slots=True)
-class _Waiting:
-    urgency: Urgency
-    order: int
-    granted: asyncio.Future[None] = field(compare=False)
+UrgencyOf = Callable[[], Urgency]
+"""How urgent one that waits is by now: a person may write to a session that waits already."""
+
+
+class _Line:
+    """So many at once; the others wait, the most urgent and then the first of them goes next."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._taken = 0
+        self._waiting: dict[asyncio.Future[None], UrgencyOf] = {}
+        """In order; while there are any, nothing is free."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._waiting)
+
+    async def enter(self, urgency_of: UrgencyOf, on_short: Callable[[], None]) -> None:
+        """Take one, as soon as it is one's turn."""
+        if self._taken < self._size and not self._waiting:
+            self._taken += 1
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[granted] = urgency_of
+        on_short()
+        try:
+            await granted
+        except asyncio.CancelledError:
+            self._waiting.pop(granted, None)
+            if not granted.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give one back."""
+        self._taken -= 1
+        while self._waiting and self._taken < self._size:
+            granted = min(self._waiting, key=lambda one: self._waiting[one]())
+            del self._waiting[granted]
+            if not granted.done():
+                granted.set_result(None)
+                self._taken += 1
 
 
 class StartGate:
@@ -38,11 +76,8 @@ class StartGate:
     def __init__(
         self, *, places: int, concurrency: int, make_room: Callable[[], None] = lambda: None
     ) -> None:
-        self._places = places
-        self._taken = 0
-        self._waiting: list[_Waiting] = []
-        self._order = count()
-        self._permits = asyncio.Semaphore(concurrency)
+        self._places = _Line(places)
+        self._permits = _Line(concurrency)
         self._make_room = make_room
 
     def when_short(self, make_room: Callable[[], None]) -> None:
@@ -52,41 +87,22 @@ class StartGate:
     @property
     def is_short(self) -> bool:
         """Whether somebody waits for a place."""
-        return any(not waiting.granted.done() for waiting in self._waiting)
+        return self._places.is_short
 
     @asynccontextmanager
-    async def place(self, urgency: Urgency) -> AsyncIterator[None]:
+    async def place(self, urgency_of: UrgencyOf) -> AsyncIterator[None]:
         """Hold one of the places; waits for it."""
-        await self._take(urgency)
+        await self._places.enter(urgency_of, self._make_room)
         try:
             yield
         finally:
-            self._leave()
+            self._places.leave()
 
     @asynccontextmanager
-    async def permit(self) -> AsyncIterator[None]:
-        """Hold one of the permits to be starting."""
-        async with self._permits:
-            yield
-
-    async def _take(self, urgency: Urgency) -> None:
-        if self._taken < self._places and not self.is_short:
-            self._taken += 1
-            return
-        waiting = _Waiting(urgency, next(self._order), asyncio.get_running_loop().create_future())
-        heapq.heappush(self._waiting, waiting)
-        self._make_room()
+    async def permit(self, urgency_of: UrgencyOf) -> AsyncIterator[None]:
+        """Hold one of the permits to be starting; waits for it."""
+        await self._permits.enter(urgency_of, lambda: None)
         try:
-            await waiting.granted
-        except asyncio.CancelledError:
-            if waiting.granted.done() and not waiting.granted.cancelled():
-                self._leave()
-            raise
-
-    def _leave(self) -> None:
-        self._taken -= 1
-        while self._waiting and self._taken < self._places:
-            waiting = heapq.heappop(self._waiting)
-            if not waiting.granted.done():
-                waiting.granted.set_result(None)
-                self._taken += 1
+            yield
+        finally:
+            self._permits.leave()

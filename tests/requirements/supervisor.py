@@ -114,6 +114,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Beyond MaxLiveSessions the longest idle session leaves and the next one starts.",
     ),
     Requirement(
+        "supervisor.people-first",
+        "decision 54",
+        "A session that a person wrote to starts ahead of any number of wakes that wait to.",
+    ),
+    Requirement(
         "supervisor.start-concurrency",
         "architecture, Processes",
         "At most so many sessions start at once as are configured.",

@@ -100,7 +100,7 @@ async def test_places_go_by_urgency_then_order_and_somebody_is_asked_to_leave() 
     leave = asyncio.Event()
 
     async def live(name: str, urgency: Urgency) -> None:
-        async with gate.place(urgency):
+        async with gate.place(lambda: urgency):
             order.append(name)
             if name == "first":
                 await leave.wait()
@@ -118,15 +118,37 @@ async def test_places_go_by_urgency_then_order_and_somebody_is_asked_to_leave() 
     assert not gate.is_short
 
 
+@pytest.mark.requirement("supervisor.people-first")
+async def test_a_start_that_a_person_waits_for_goes_ahead_of_any_number_of_wakes() -> None:
+    gate = StartGate(places=100, concurrency=1)
+    order: list[str] = []
+    first = asyncio.Event()
+    urgency = dict.fromkeys(("first", "a", "b", "late", "person"), Urgency.WORK)
+    urgency["person"] = Urgency.PERSON
+
+    async def start(name: str) -> None:
+        async with gate.permit(lambda: urgency[name]):
+            order.append(name)
+            if name == "first":
+                await first.wait()
+
+    starting = [asyncio.create_task(start(name)) for name in urgency]
+    await asyncio.sleep(0)
+    urgency["late"] = Urgency.PERSON  # somebody writes to a session that waits already
+    first.set()
+    await asyncio.gather(*starting)
+    assert order == ["first", "late", "person", "a", "b"]
+
+
 async def test_one_that_stops_waiting_for_a_place_takes_none() -> None:
     gate = StartGate(places=1, concurrency=1)
-    async with gate.place(Urgency.WORK):
-        waiting = asyncio.create_task(gate.place(Urgency.WORK).__aenter__())
+    async with gate.place(lambda: Urgency.WORK):
+        waiting = asyncio.create_task(gate.place(lambda: Urgency.WORK).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert not gate.is_short
-    async with asyncio.timeout(5), gate.place(Urgency.WORK):
+    async with asyncio.timeout(5), gate.place(lambda: Urgency.WORK):
         pass
 
 
