@@ -11,9 +11,11 @@ from collections.abc import Callable, Coroutine
 
 from netclaw.core.errors import (
     InvalidArgumentError,
+    NotFoundError,
     SessionUnreadableError,
     StorageError,
 )
+from netclaw.core.ids import SessionId
 from netclaw.core.session.goal_events import GoalStatus
 from netclaw.core.session.goals import Goal, GoalChange
 from netclaw.core.signals.events import Actor, ActorType
@@ -71,12 +73,18 @@ class SessionDesk:
     async def _status(self, asker: Asker, payload: bytes) -> bytes:
         question = said.decode(payload, StatusQuestion)
         viewer = await self._sight.viewer(asker, question.asking)
-        record = await self._sight.find(viewer, question.key)
+        try:
+            record = await self._sight.find(viewer, question.key)
+        except NotFoundError:
+            former = await self._former_run(viewer, question)
+            if former is None:
+                raise
+            return said.encode(former)
         is_own = record.session_id == viewer.session_id
         changes = None
         version = record.state_version
         if question.since is not None:
-            found = await self._changes(record, question.since)
+            found = await self._changes(record.session_id, question.since)
             version, changes = found.state_version, views.changes_view(found)
         text = (
             views.own_lines(record) if is_own else views.status_lines(record, self._phase(record))
@@ -91,12 +99,28 @@ class SessionDesk:
             )
         )
 
-    async def _changes(self, record: SessionRecord, since: int) -> StateChanges:
+    async def _former_run(self, viewer: Viewer, question: StatusQuestion) -> StatusView | None:
+        """What the log kept of a run that was removed after its end: a notice may still name it."""
+        run = await self._sight.former_run(viewer, question.key)
+        if run is None:
+            return None
+        found = await self._changes(run, question.since or 0)
+        if not found.state_version:
+            return None
+        return StatusView(
+            key=run,
+            is_own=False,
+            state_version=found.state_version,
+            text=views.former_run_lines(run),
+            changes=None if question.since is None else views.changes_view(found),
+        )
+
+    async def _changes(self, session_id: SessionId, since: int) -> StateChanges:
         """What the log says, or nothing if it cannot be read: the question is answered anyway."""
         if since < 0:
             raise InvalidArgumentError("A version is 0 or more.")
         try:
-            return await self._services.store.changes_since(record.session_id, since)
+            return await self._services.store.changes_since(session_id, since)
         except StorageError as error:
             _log.warning("the signal log cannot be read: %s", error.code.value)
             return StateChanges(state_version=0)

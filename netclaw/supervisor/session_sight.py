@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from netclaw.core.authority import Audience, Authority, narrower
 from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError, NotFoundError
-from netclaw.core.ids import SessionId, parse_session_id
+from netclaw.core.ids import SessionId, chat_key, is_child_key, parse_session_id
 from netclaw.core.session.inter_session import capped
 from netclaw.core.signals.visibility import Party, Visibility, default_for, may_see
 from netclaw.ports.journal import SessionRecord
@@ -48,6 +48,10 @@ class Viewer:
     def sees(self, target: SessionRecord) -> bool:
         """Whether the turn may know of a session."""
         return may_see(self._party, _party_of(target), self.visibility)
+
+    def saw(self, run: SessionId, audience: Audience) -> bool:
+        """The same of a run that is gone, and was of no wider audience than this."""
+        return may_see(self._party, Party(session_id=run, audience=audience), self.visibility)
 
     def is_blind_to(self, target: SessionRecord) -> bool:
         """Whether the turn may not even know that the session exists."""
@@ -97,6 +101,20 @@ class SessionSight:
                 f' "{viewer.visibility.value}", so {_SIGHT[viewer.visibility]}.'
             )
         return found
+
+    async def former_run(self, viewer: Viewer, key: str) -> SessionId | None:
+        """The removed child run of this key, if there may have been one that the viewer saw.
+
+        What audience it had nobody knows any more; it was no wider than that of the conversation
+        that it was begun in.
+        """
+        session_id = root = parse_session_id(key)
+        while is_child_key(root):
+            root = chat_key(root)
+        conversation = await self._services.store.get_session(root)
+        if root == session_id or conversation is None:
+            return None
+        return session_id if viewer.saw(session_id, conversation.audience) else None
 
     async def by_label(self, viewer: Viewer, label: str) -> SessionRecord:
         """The one session of this title that the viewer sees.

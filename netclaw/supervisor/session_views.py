@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from netclaw.core.authority import SourceKind
+from netclaw.core.ids import SessionId
 from netclaw.core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from netclaw.core.redaction import shown_arguments
 from netclaw.core.session.events import SessionKind
@@ -161,6 +162,13 @@ def status_lines(record: SessionRecord, phase: str) -> str:
     }
     lines = [f"{name}: {value}" for name, value in rows.items()]
     return "\n".join((*lines, own_lines(record)))
+
+
+def former_run_lines(run: SessionId) -> str:
+    """How a child run stands whose session was removed once its result was told."""
+    return (
+        f"session: {run}\nphase: over\nIts messages are removed; its changes are kept for a while."
+    )
 
 
 def changes_view(changes: StateChanges) -> ChangesView:

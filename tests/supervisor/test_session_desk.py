@@ -16,10 +16,11 @@ from netclaw.core.errors import (
     NotFoundError,
     StorageTimeoutError,
 )
-from netclaw.core.ids import AppendId, CallId, SessionId, TurnId
+from netclaw.core.ids import AppendId, CallId, SessionId, TurnId, chat_key
 from netclaw.core.session.events import InputAdmitted, SessionKind, TurnStarted
 from netclaw.core.session.goal_events import GoalStatus
 from netclaw.core.session.inter_session import SendStatus
+from netclaw.core.signals.events import SignalKind, compacted
 from netclaw.ports.journal import AppendRequest, NewSession
 from netclaw.ports.sessions import (
     Asking,
@@ -283,3 +284,46 @@ async def test_a_question_that_is_none_is_refused(desk: Desk) -> None:
     question = StatusQuestion(asking=claimed(), key="", since=-1)
     with pytest.raises(InvalidArgumentError):
         await desk.ask(PERSONAL, said.ASK_STATUS, question)
+
+
+@pytest.mark.requirement("sessions.status", "sessions.visibility")
+async def test_a_run_that_was_removed_is_answered_for_by_the_log(desk: Desk) -> None:
+    """A notice about a run may be told after its end; what it says to call must answer."""
+    run = SessionId(f"{TEAM}/sub/abcdefghijklmnop")
+    await had_run(desk, run)
+    for by in (TEAM, OTHER_TEAM, PERSONAL):
+        view = await desk.status(by, run)
+        assert view.changes is not None
+        assert [event.kind for event in view.changes.events] == [SignalKind.COMPACTED]
+        assert view.state_version == view.changes.events[-1].sequence
+        assert "phase: over" in view.text
+    assert isinstance(await desk.refusal(PUBLIC, run), NotFoundError)
+
+
+@pytest.mark.requirement("sessions.status", "sessions.visibility")
+async def test_a_removed_run_of_a_broader_conversation_never_was(desk: Desk) -> None:
+    run = SessionId(f"{PERSONAL}/sub/abcdefghijklmnop")
+    await had_run(desk, run)
+    assert (await desk.status(PERSONAL, run)).key == run
+    for by, asking in ((TEAM, None), (PUBLIC, None), (PERSONAL, claimed(Audience.TEAM))):
+        hidden = await desk.refusal(by, run, asking)
+        assert hidden.sentence == f'There is no session "{run}".'
+    never = await desk.refusal(PERSONAL, f"{PERSONAL}/sub/ponmlkjihgfedcba")
+    assert isinstance(never, NotFoundError)
+
+
+async def had_run(desk: Desk, run: SessionId) -> None:
+    """A child run of which the log alone is left."""
+    await desk.world.store.create_session(
+        NewSession(
+            session_id=run,
+            kind=SessionKind.CHILD,
+            channel=SourceKind.CHILD,
+            audience=Audience.TEAM,
+            parent=chat_key(run),
+            storage_root=str(desk.world.home.root / "sessions" / "run"),
+            at=1,
+        )
+    )
+    await desk.world.store.record_signal(compacted(run, operation="once", at=1))
+    await desk.world.store.delete_session(run)
