@@ -136,10 +136,14 @@ class SessionDesk:
         ]
         found.sort(key=lambda record: (-record.last_activity_at, record.session_id))
         wanted = found[question.offset : question.offset + question.limit]
-        rows = []
+        rows: list[views.Json] = []
+        size = 0
         for record in wanted:
             messages = await self._last_messages(record, question.message_limit)
             rows.append(views.row(record, self._phase(record), messages))
+            size += views.size_of(rows[-1])
+            if size > views.PAGE_BYTES:
+                break  # the page is full: no history is read for the next one
         return views.page(rows, offset=question.offset, total=len(found))
 
     async def _last_messages(self, record: SessionRecord, count: int) -> list[views.Json] | None:

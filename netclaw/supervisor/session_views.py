@@ -79,6 +79,11 @@ def row(record: SessionRecord, phase: str, messages: Sequence[Json] | None) -> J
     return {name: value for name, value in shown.items() if value is not None}
 
 
+def size_of(shown: Json) -> int:
+    """What a row takes of a page, in bytes."""
+    return len(as_text(shown).encode()) + 1
+
+
 def page(rows: Sequence[Json], *, offset: int, total: int) -> bytes:
     """As many of the rows as a page carries; `offset` is that of the first, `total` of all."""
     shown: list[str] = []

@@ -33,6 +33,7 @@ from netclaw.ports.sessions import (
     StatusView,
     WaitQuestion,
 )
+from netclaw.supervisor import session_views
 from netclaw.supervisor.consents import Asker
 from netclaw.supervisor.session_desk import SessionDesk
 from netclaw.testing.people import authority
@@ -157,6 +158,26 @@ async def test_a_conversation_sees_its_audience_and_narrower_ones(desk: Desk) ->
     narrow = claimed(Audience.TEAM)
     assert await desk.listed(PERSONAL, narrow) == set(AUDIENCES)  # itself always
     assert isinstance(await desk.refusal(TEAM, PERSONAL, narrow), NotFoundError)
+
+
+@pytest.mark.requirement("sessions.list")
+async def test_no_history_is_read_for_another_page(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_views, "PAGE_BYTES", 1)
+    read = desk.world.store.read_state
+    histories = 0
+
+    async def counted(session_id: SessionId) -> object:
+        nonlocal histories
+        histories += 1
+        return await read(session_id)
+
+    monkeypatch.setattr(desk.world.store, "read_state", counted)
+    question = ListQuestion(asking=claimed(), message_limit=5)
+    answer = json.loads(await desk.ask(PERSONAL, said.ASK_LIST, question))
+    assert (len(answer["sessions"]), answer["nextOffset"]) == (1, 1)
+    assert histories == 1
 
 
 @pytest.mark.requirement("sessions.visibility")
