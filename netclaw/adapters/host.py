@@ -45,6 +45,8 @@ class Host:
         self._reconnects = Reconnects()
         self._drain_budget_s: float | None = None
         self._drain_wished = asyncio.Event()
+        self._is_closing = False
+        """Events are left to the next start; the connection stays for acknowledgements."""
 
     async def run(self, news: News) -> AdapterExit:
         """Serve until drained, or until it cannot go on.
@@ -67,7 +69,7 @@ class Host:
                 if task.done():
                     task.result()  # raises what ended it
             if wished.done():
-                await self._drain(events=tasks[1])
+                await self._drain()
         finally:
             for task in tasks:
                 task.cancel()
@@ -100,7 +102,8 @@ class Host:
         """Deal with the events of one connection; what the platform asks to wait afterwards."""
         try:
             async for incoming in self._context.driver.events():
-                await self._take(incoming)
+                if not self._is_closing:
+                    await self._take(incoming)
         except TransientFailure as failure:
             self._context.report_failure(failure.sentence)
             _log.warning("the connection was lost: %s", failure.sentence)
@@ -154,12 +157,12 @@ class Host:
                 case _:
                     _log.info("news of kind %s is not known here", item.kind)
 
-    async def _drain(self, *, events: asyncio.Task[None]) -> None:
+    async def _drain(self) -> None:
         self._reports.say_state("stopping")
         try:
             async with asyncio.timeout(self._drain_budget_s):
                 await self._parts.outbound.settle()
-                events.cancel()
+                self._is_closing = True
                 await self._lanes.settle()
         except TimeoutError:
             _log.warning("not everything was delivered within its time")

@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     set_up_log(options.log, redact)
     with os.fdopen(INHERITED_FD, "rb") as pipe:
         token = pipe.read().decode("ascii")
-    return asyncio.run(_Process(options.socket, token, redact).run())
+    return asyncio.run(_serve(options.socket, token, redact))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -104,6 +104,11 @@ async def _account(setup: ChannelSetup) -> Account:
 def _tell(status: AdapterExit, sentence: str) -> AdapterExit:
     print(json.dumps({"ok": False, "sentence": sentence}))  # noqa: T201
     return status
+
+
+async def _serve(socket: str, token: str, redact: Redactor) -> int:
+    """Made in the loop that runs it: gRPC binds a connection to the loop of its making."""
+    return await _Process(socket, token, redact).run()
 
 
 class _Process:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
 
 from netclaw.adapters.driver import Account
@@ -63,14 +64,15 @@ class Reports:
     async def stream(self) -> AsyncIterator[ChannelReport]:
         """Reports until `close`: at once when something was said, else when a counter moved."""
         told = ChannelReport()
-        while not self._is_last:
-            try:
+        while True:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(COUNTERS_EVERY_S):
                     await self._is_new.wait()
-            except TimeoutError:
-                pass
             self._is_new.clear()
+            is_last = self._is_last
             report = self.current()
             if report != told:
                 yield report
                 told = report
+            if is_last:
+                return

@@ -86,6 +86,7 @@ class Adapter:
         self._state = "starting"
         self._report = ChannelReport()
         self._restarts = 0
+        self._is_ending = False
         self._news: News | None = None
         self._keeper = ground.tasks.start(self._keep(), name=f"adapter {config.name}")
 
@@ -140,6 +141,7 @@ class Adapter:
 
     async def stop(self, *, budget_s: float, notice: str) -> None:
         """Let the process finish what it claimed and end; kill it when the budget is used."""
+        self._is_ending = True
         if not self._is_alive or self._process is None:
             await self._end_keeper()
             return
@@ -186,6 +188,8 @@ class Adapter:
         while True:
             delays.begin()
             status = await self._live_once()
+            if self._is_ending:
+                return
             if status == AdapterExit.FATAL:
                 self._state = "failed"
                 _log.error("channel %s cannot work: %s", self.name, self._why(status))

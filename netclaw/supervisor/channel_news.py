@@ -87,9 +87,10 @@ class News:
         while True:
             await self._is_new.wait()
             self._is_new.clear()
+            is_last = self._is_closed
             for piece in self._fetch():
                 yield piece
-            if self._is_closed:
+            if is_last:
                 return
 
     def _fetch(self) -> list[ChannelNews]:

@@ -19,4 +19,73 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="Every channel's driver keeps one contract: threads, ids, failures, keys, buttons,"
         " files and reconnects mean the same on each platform.",
     ),
+    Requirement(
+        id="channels.process",
+        source=_ONE,
+        text="Every enabled channel is a process of its own, which tells its state, account and"
+        " counters and holds its platform's token in memory alone.",
+    ),
+    Requirement(
+        id="channels.off",
+        source=_ONE,
+        text="While no channel is enabled there is no process and no file of one.",
+    ),
+    Requirement(
+        id="channels.restart",
+        source=_ONE,
+        text="An adapter that dies is started again by itself; a connection that is lost is made"
+        " anew by the same process.",
+    ),
+    Requirement(
+        id="channels.fatal",
+        source=_ONE,
+        text="A wrong token or an unknown channel ends that channel until its configuration"
+        " changes, says why, and affects no other channel and no session.",
+    ),
+    Requirement(
+        id="channels.transient",
+        source=_ONE,
+        text="A platform that cannot be reached is tried again and again, ever more slowly.",
+    ),
+    Requirement(
+        id="channels.reload",
+        source=_ONE,
+        text="A change of a channel's section restarts that channel's adapter alone, and nothing"
+        " else.",
+    ),
+    Requirement(
+        id="channels.no-orphan",
+        source=_ONE,
+        text="No adapter outlives its daemon, however that ends, and the next daemon starts its"
+        " own.",
+    ),
+    Requirement(
+        id="channels.token",
+        source=_ONE,
+        text="An adapter's token lets it read its own channel's section; nobody else reads it.",
+    ),
+    Requirement(
+        id="channels.order",
+        source=_ONE,
+        text="Messages of one thread are dealt with in their order, and neither a slow nor a"
+        " failing one holds up another thread.",
+    ),
+    Requirement(
+        id="channels.drain",
+        source=_ONE,
+        text="An adapter that is told to end delivers what it claimed, tells whoever writes"
+        " meanwhile, and ends at the latest when its time is used.",
+    ),
+    Requirement(
+        id="channels.backoff",
+        source=_ONE,
+        text="Waits before a new connection or process double from a second to a minute, begin"
+        " again after a minute that held, and are never shorter than the platform asked.",
+    ),
+    Requirement(
+        id="channels.news",
+        source=_ONE,
+        text="An adapter is told when there may be replies, prompts or a change of phase, and"
+        " polls for none of them.",
+    ),
 )

@@ -1,0 +1,156 @@
+"""The processes of channels, under a real daemon: start, death, tokens, reload, drain."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import grpc
+import pytest
+
+from netclaw.wire.v1 import gateway_pb2
+from tests.adapters.loop.server import TOKEN
+from tests.adapters.process.conftest import Channels
+from tests.process.checks import is_alive
+from tests.process.errors import code_of
+
+LARGEST_MIB = 70
+pytestmark = pytest.mark.timeout(90)
+
+
+@pytest.mark.requirement("channels.process")
+async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: Channels) -> None:
+    await channels.begin(loop=channels.section())
+    row = await channels.until("loop", "ready")
+
+    assert row.pid not in (0, channels.world.pid)
+    assert (row.account, row.scope) == ("netclaw-bot", "loopers")
+    assert (row.last_failure, row.restarts) == ("", 0)
+    assert "pydantic_core" not in about(row.pid, "maps")  # the daemon's, and large
+    shown = about(row.pid, "cmdline") + about(row.pid, "environ") + about(row.pid, "comm")
+    assert TOKEN not in shown + channels.log() + channels.world.daemon_log
+    assert "nc-loop" in shown
+    assert resident_mib(row.pid) < LARGEST_MIB
+
+
+@pytest.mark.requirement("channels.off")
+async def test_without_an_enabled_channel_there_is_no_process(channels: Channels) -> None:
+    await channels.begin(loop=channels.section(Enabled=False))
+    assert not (await channels.world.peer.status()).adapters
+    assert not [*channels.world.home.glob("logs/adapter*"), *channels.world.home.glob("run/a*")]
+
+
+@pytest.mark.requirement("channels.restart")
+async def test_a_killed_adapter_is_started_again(channels: Channels) -> None:
+    await channels.begin(loop=channels.section())
+    first = await channels.until("loop", "ready")
+    os.kill(first.pid, signal.SIGKILL)
+    await channels.world.until(lambda: channels.server.connects >= 2)
+
+    second = await channels.until("loop", "ready")
+    assert second.pid != first.pid
+    assert second.restarts == 1
+
+
+@pytest.mark.requirement("channels.restart")
+async def test_a_lost_connection_is_made_anew_by_the_same_process(channels: Channels) -> None:
+    await channels.begin(loop=channels.section())
+    first = await channels.until("loop", "ready")
+    await channels.server.drop()
+    await channels.world.until(lambda: channels.server.connects >= 2)
+
+    second = await channels.until("loop", "ready")
+    assert (second.pid, second.restarts) == (first.pid, 0)
+    status = await channels.world.peer.wait_status(
+        lambda found: found.adapters[0].counters["reconnects"] == 1
+    )
+    assert status.adapters[0].last_failure
+
+
+@pytest.mark.requirement("channels.fatal")
+async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> None:
+    wrong = channels.section(BotToken="wrong-token-0123456789")
+    await channels.begin(loop=wrong, missing={"Enabled": True})
+    failed = await channels.until("loop", "failed")
+    missing = await channels.until("missing", "failed")
+
+    assert failed.pid == missing.pid == 0
+    assert failed.last_failure == "The loop server refuses the token."
+    assert missing.last_failure == "No channel called missing is installed."
+    assert (failed.restarts, missing.restarts) == (0, 0)
+    assert "wrong-token" not in channels.world.daemon_log + channels.log()
+    asked = len(channels.server.calls)
+    assert (await channels.world.peer.turn("cli-one", "[[reply:fine]]")).text == "fine"
+    assert len(channels.server.calls) == asked == 1  # not tried again
+
+    channels.edit(loop=channels.section(), missing={"Enabled": True})
+    await channels.until("loop", "ready")
+
+
+@pytest.mark.requirement("channels.transient")
+async def test_a_platform_that_is_down_is_tried_again(channels: Channels) -> None:
+    nobody = channels.section(Options={"server_url": "http://127.0.0.1:1"})
+    await channels.begin(loop=nobody)
+    row = await channels.until("loop", "backoff")
+    assert row.last_failure == "The loop server cannot be reached."
+    await channels.world.peer.wait_status(lambda found: found.adapters[0].restarts >= 2)
+
+
+@pytest.mark.requirement("channels.reload")
+async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) -> None:
+    await channels.begin(loop=channels.section(), missing={"Enabled": True})
+    first = await channels.until("loop", "ready")
+    generation = (await channels.world.peer.status()).generation
+    channels.edit(loop=channels.section(), missing={"Enabled": False})
+    await channels.world.peer.wait_status(lambda found: len(found.adapters) == 1)
+    assert (await channels.row("loop")).pid == first.pid
+
+    channels.edit(loop=channels.section(AllowedUserIds=["ann", "bob"]))
+    await channels.world.until(lambda: channels.server.connects >= 2)
+    second = await channels.until("loop", "ready")
+    assert second.pid != first.pid
+    assert second.restarts == 0
+    assert (await channels.world.peer.status()).generation == generation
+
+    channels.edit(loop=channels.section(Enabled=False))
+    await channels.world.peer.wait_status(lambda found: not found.adapters)
+    await channels.world.until(lambda: not is_alive(second.pid))
+
+
+@pytest.mark.requirement("channels.no-orphan")
+async def test_no_adapter_outlives_its_daemon(channels: Channels) -> None:
+    await channels.begin(loop=channels.section())
+    row = await channels.until("loop", "ready")
+    await channels.world.kill()
+    await channels.world.until(lambda: not is_alive(row.pid))
+
+    await channels.world.start()
+    again = await channels.until("loop", "ready")
+    await channels.world.restart()
+    await channels.world.until(lambda: not is_alive(again.pid))
+    last = await channels.until("loop", "ready")
+    assert await channels.world.stop() == 0
+    assert not is_alive(last.pid)
+    assert "is killed" not in channels.world.daemon_log
+
+
+@pytest.mark.requirement("channels.token")
+async def test_the_section_of_a_channel_is_for_its_adapter_alone(channels: Channels) -> None:
+    await channels.begin(loop=channels.section())
+    await channels.until("loop", "ready")
+    peer = channels.world.peer
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await peer.gateway.GetChannel(gateway_pb2.GetChannelRequest(), metadata=peer._metadata)
+    assert code_of(refused.value) == "denied_by_policy"
+
+
+def about(pid: int, what: str) -> str:
+    """What the kernel tells of a process."""
+    return Path(f"/proc/{pid}/{what}").read_text()
+
+
+def resident_mib(pid: int) -> float:
+    """Memory of a process that is in use now."""
+    (line,) = (line for line in about(pid, "status").splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
