@@ -11,15 +11,22 @@ from collections.abc import Iterator
 from pydantic import BaseModel, SecretStr
 
 from netclaw.adapters.driver import ChannelConfig
+from netclaw.config.audiences import attachment_rules
 from netclaw.config.schema.channels import Channel, Discord, Mattermost, OtherChannel, Slack
 from netclaw.config.schema.root import Config
+from netclaw.core.authz.profiles import AttachmentRule
 
 _SHARED = frozenset(Channel.model_fields)
 
 
 def enabled_channels(config: Config) -> dict[str, ChannelConfig]:
     """The channels that are to run, by name."""
-    return {name: _section(name, section) for name, section in _sections(config) if section.enabled}
+    attachments = {audience.value: rule for audience, rule in attachment_rules(config).items()}
+    return {
+        name: _section(name, section, attachments)
+        for name, section in _sections(config)
+        if section.enabled
+    }
 
 
 def _sections(config: Config) -> Iterator[tuple[str, Slack | Discord | Mattermost | OtherChannel]]:
@@ -29,7 +36,11 @@ def _sections(config: Config) -> Iterator[tuple[str, Slack | Discord | Mattermos
     yield from config.channels.items()
 
 
-def _section(name: str, section: Slack | Discord | Mattermost | OtherChannel) -> ChannelConfig:
+def _section(
+    name: str,
+    section: Slack | Discord | Mattermost | OtherChannel,
+    attachments: dict[str, AttachmentRule],
+) -> ChannelConfig:
     options = _options(section)
     if isinstance(section, OtherChannel):
         options |= section.options
@@ -45,6 +56,7 @@ def _section(name: str, section: Slack | Discord | Mattermost | OtherChannel) ->
         channel_audiences={
             place: audience.value for place, audience in section.channel_audiences.items()
         },
+        attachments=attachments,
         secrets=_secrets(section),
         options=options,
     )

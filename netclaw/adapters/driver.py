@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from netclaw.core.authz.profiles import AttachmentRule
+
 
 class DriverFailure(Exception):
     """Something the platform did not do; `sentence` is stable text without secrets."""
@@ -93,6 +95,8 @@ class Received:
     is_bot: bool = False
     is_own: bool = False
     is_mention: bool = False
+    is_file_share: bool = False
+    """A file was put into the conversation, where that counts as addressing us (Slack)."""
     is_in_thread: bool = False
     """Written below an earlier message, not beginning a conversation."""
     mention: str = ""
@@ -203,6 +207,8 @@ class ChannelConfig:
     mention_required_in_thread: bool = False
     mention_required_in_dm: bool = False
     channel_audiences: dict[str, str] = field(default_factory=dict)
+    attachments: dict[str, AttachmentRule] = field(default_factory=dict)
+    """Which files are taken, by audience; an audience that is missing takes none."""
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """bot_token, app_token."""
     options: dict[str, str] = field(default_factory=dict)

@@ -119,7 +119,26 @@ class GatewayLink:
         self, session_id: str, path: Path, *, name: str, media_type: str
     ) -> common_pb2.MediaRef:
         """See `parts.Link`."""
+        answer = await self._upload(session_id, path, name=name, media_type=media_type)
+        return answer.media
 
+    async def put_into_inbox(
+        self, session_id: str, path: Path, *, name: str, media_type: str
+    ) -> gateway_pb2.UploadResponse:
+        """See `parts.Link`."""
+        return await self._upload(
+            session_id, path, name=name, media_type=media_type, is_for_inbox=True
+        )
+
+    async def _upload(
+        self,
+        session_id: str,
+        path: Path,
+        *,
+        name: str,
+        media_type: str,
+        is_for_inbox: bool = False,
+    ) -> gateway_pb2.UploadResponse:
         async def pieces() -> AsyncIterator[gateway_pb2.UploadChunk]:
             with path.open("rb") as file:
                 first = gateway_pb2.UploadChunk(
@@ -127,6 +146,7 @@ class GatewayLink:
                     name=name,
                     media_type=media_type,
                     data=file.read(PIECE_BYTES),
+                    inbox=is_for_inbox,
                 )
                 yield first
                 while data := file.read(PIECE_BYTES):
@@ -138,7 +158,7 @@ class GatewayLink:
             )
         except grpc.RpcError as error:
             raise from_rpc_error(error) from None
-        return answer.media
+        return answer
 
     def attach(self, request: gateway_pb2.AttachRequest) -> AsyncIterator[common_pb2.OutputBatch]:
         """See `parts.Link`."""

@@ -71,6 +71,11 @@ class Link(Protocol):
     ) -> common_pb2.MediaRef:
         """Send a file's bytes; the reference goes into a message."""
 
+    async def put_into_inbox(
+        self, session_id: str, path: Path, *, name: str, media_type: str
+    ) -> gateway_pb2.UploadResponse:
+        """The same for a file that was checked: its session's tools see it from now on."""
+
     def attach(self, request: gateway_pb2.AttachRequest) -> AsyncIterator[common_pb2.OutputBatch]:
         """See `Gateway.Attach`; leaving the iteration ends the call."""
 

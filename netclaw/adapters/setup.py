@@ -6,7 +6,8 @@ from pathlib import Path
 
 from netclaw.adapters.driver import ChannelConfig
 from netclaw.adapters.registry import source_kind_of
-from netclaw.wire.v1.gateway_pb2 import ChannelSetup
+from netclaw.core.authz.profiles import AttachmentCategory, AttachmentRule
+from netclaw.wire.v1.gateway_pb2 import AttachmentPolicy, ChannelSetup
 
 
 def to_setup(config: ChannelConfig, *, staging: Path | None = None) -> ChannelSetup:
@@ -28,6 +29,14 @@ def to_setup(config: ChannelConfig, *, staging: Path | None = None) -> ChannelSe
         secrets=config.secrets,
         options=config.options,
         staging=str(staging) if staging is not None else "",
+        attachments={
+            audience: AttachmentPolicy(
+                categories=sorted(rule.categories),
+                max_file_bytes=rule.max_file_bytes,
+                max_files_per_message=rule.max_files_per_message,
+            )
+            for audience, rule in config.attachments.items()
+        },
     )
 
 
@@ -45,4 +54,12 @@ def from_setup(setup: ChannelSetup) -> ChannelConfig:
         channel_audiences=dict(setup.channel_audiences),
         secrets=dict(setup.secrets),
         options=dict(setup.options),
+        attachments={
+            audience: AttachmentRule(
+                categories=frozenset(map(AttachmentCategory, policy.categories)),
+                max_file_bytes=policy.max_file_bytes,
+                max_files_per_message=policy.max_files_per_message,
+            )
+            for audience, policy in setup.attachments.items()
+        },
     )

@@ -128,6 +128,18 @@ def _consent(section: ApprovalPolicy | None) -> profiles.ConsentModes:
     )
 
 
+def attachment_rules(config: Config) -> dict[Audience, profiles.AttachmentRule]:
+    """Which files people may hand in, by audience, for what needs nothing else of a profile."""
+    section = config.tools.audience_profiles
+    return {
+        audience: _attachments(
+            getattr(section, audience.value.lower()).channel_attachments,
+            profiles.default_profile(audience).attachments,
+        )
+        for audience in Audience
+    }
+
+
 def _attachments(
     section: ChannelAttachments | None, default: profiles.AttachmentRule
 ) -> profiles.AttachmentRule:

@@ -141,6 +141,12 @@ _OTHER = AttachmentKind(category=AttachmentCategory.OTHER, media_type=UNKNOWN_TY
 _OTHER_TEXT = AttachmentKind(category=AttachmentCategory.OTHER, media_type="text/plain")
 
 
+def claimed_kind(name: str) -> AttachmentKind:
+    """The kind that a file's name claims, to be held against its content once that is there."""
+    extension = name.rpartition(".")[2].casefold() if "." in name else ""
+    return _BY_EXTENSION.get(extension, _OTHER)
+
+
 def kind_of(name: str, start: bytes) -> AttachmentKind:
     """The kind of a file by its name and its first `SNIFF_BYTES`."""
     extension = name.rpartition(".")[2].casefold() if "." in name else ""
