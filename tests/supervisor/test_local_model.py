@@ -14,8 +14,8 @@ from netclaw.core.errors import NoModelError
 from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.models import local
 from netclaw.models.local import LocalServer
-from netclaw.supervisor.settings import settings_of
 from netclaw.supervisor.local_model import LocalModel, LocalModelKeeper
+from netclaw.supervisor.settings import settings_of
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
 from netclaw.supervisor.spawn.relapses import BACKOFF_S, HEALTHY_S, Relapses
 from netclaw.testing.clock import FakeClock
