@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from netclaw.core.session.adoption_events import AdoptedMessage, AdoptedRole, HistoryAdopted
 from netclaw.core.signals.transcripts import Line, Speaker
@@ -17,6 +17,8 @@ TEXT_BYTES = 1024 * 1024
 EVENT_BYTES = 256 * 1024
 """Text of one event of it; only a longer message makes a longer event."""
 
+_BETWEEN = "\n\n"
+"""Stands between the lines of one message."""
 _ROLES = {Speaker.PERSON: AdoptedRole.USER, Speaker.MODEL: AdoptedRole.ASSISTANT}
 
 
@@ -38,24 +40,48 @@ def newest_messages(lines: Iterable[Line], *, limit: int = TEXT_BYTES) -> Adopte
     Holds no more than that and one line. Lines without words are no messages; what a model said
     in several lines is one. Of a message longer than the limit the beginning is kept.
     """
-    kept: deque[AdoptedMessage] = deque()
+    kept: deque[_Spoken] = deque()
     size = omitted = 0
     for line in lines:
         role = _ROLES.get(line.speaker)
         text = line.text.strip()
         if role is None or not text:
             continue
-        before = kept[-1] if kept else None
-        if before is not None and role is before.role is AdoptedRole.ASSISTANT:
-            size -= _size(kept.pop())
-            text = f"{before.text}\n\n{text}"
-        message = AdoptedMessage(role=role, text=_cut(text, limit), at=max(line.at or 0, 0))
-        kept.append(message)
-        size += _size(message)
+        if not kept or role is AdoptedRole.USER or kept[-1].role is AdoptedRole.USER:
+            kept.append(_Spoken(role=role))
+        size += kept[-1].add(text, at=max(line.at or 0, 0), limit=limit)
         while size > limit:
-            size -= _size(kept.popleft())
+            size -= kept.popleft().size
             omitted += 1
-    return AdoptedHistory(messages=tuple(kept), omitted=omitted)
+    return AdoptedHistory(messages=tuple(item.message(limit) for item in kept), omitted=omitted)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Spoken:
+    """A message while lines may still be added to it; a line costs what it holds, no more."""
+
+    role: AdoptedRole
+    at: int = 0
+    size: int = 0
+    """Bytes of its text, at most the limit."""
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str, *, at: int, limit: int) -> int:
+        """Add a line; answers by how much the message is larger now."""
+        self.at = at
+        if self.size >= limit:
+            return 0
+        before = self.size
+        between = len(_BETWEEN) if self.texts else 0
+        self.texts.append(_cut(text, limit))
+        self.size = min(before + between + len(text.encode()), limit)
+        return self.size - before
+
+    def message(self, limit: int) -> AdoptedMessage:
+        """As it is taken over."""
+        return AdoptedMessage(
+            role=self.role, text=_cut(_BETWEEN.join(self.texts), limit), at=self.at
+        )
 
 
 def _groups(messages: Iterable[AdoptedMessage]) -> Iterator[tuple[AdoptedMessage, ...]]:

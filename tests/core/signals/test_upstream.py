@@ -8,7 +8,7 @@ import pytest
 
 from netclaw.core.ids import SessionId
 from netclaw.core.session.adoption_events import AdoptedMessage, AdoptedRole
-from netclaw.core.signals.adopted_history import EVENT_BYTES, newest_messages
+from netclaw.core.signals.adopted_history import EVENT_BYTES, TEXT_BYTES, newest_messages
 from netclaw.core.signals.events import Actor, ActorType, SignalKind
 from netclaw.core.signals.transcripts import Catalog, Line, Speaker
 from netclaw.core.signals.upstream import (
@@ -243,6 +243,14 @@ def test_what_a_model_said_in_several_lines_is_one_message() -> None:
         adopted("thanks"),
         adopted("more"),
     )
+
+
+@pytest.mark.requirement("upstream.history")
+def test_what_a_model_said_in_many_lines_costs_what_it_holds() -> None:
+    lines = (said("x" * 99, Speaker.MODEL) for _ in range(60_000))
+    (message,) = newest_messages(lines).messages
+    assert len(message.text) == TEXT_BYTES
+    assert message.text.startswith("x" * 99 + "\n\n" + "x")
 
 
 @pytest.mark.requirement("upstream.history")
