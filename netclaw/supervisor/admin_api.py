@@ -171,6 +171,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals, AdminAdoptions):
             await self._purge.purge_all_of(slot.session_id)
             self._services.consents.chats.forget(slot.session_id)
             self._admissions.forget(slot.session_id)
+            self._wakes.forget(slot.session_id)
             slot.hold = None
             _tell_senders(slot, state, DELETED_SENTENCE)
             self._router.deleted(slot)

@@ -134,6 +134,12 @@ class Wakes:
             watcher.is_leftover_possible = True
             self._schedule(session_id, watcher, self._now())
 
+    def forget(self, session_id: SessionId) -> None:
+        """A session was deleted: one that comes under its name was never woken."""
+        watcher = self._watchers.pop(session_id, None)
+        if watcher is not None and watcher.timer is not None:
+            watcher.timer.cancel()
+
     def settings_changed(self) -> None:
         """The window may be another one by now."""
         for session_id, watcher in self._watchers.items():

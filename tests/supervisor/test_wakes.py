@@ -107,6 +107,22 @@ async def test_what_was_woken_for_is_not_woken_for_again_after_a_start(
         assert await woken(world) == before
 
 
+@pytest.mark.requirement("wakes.first-at-once")
+async def test_who_comes_under_the_name_of_a_deleted_session_is_woken_at_once() -> None:
+    async with InProcess() as world:
+        await paired(world)
+        await change(world)
+        await until_woken(world, 1)
+        await world.until_phase(WATCHER, "ready")
+        await world.admin_call("DeleteSession", WATCHER)
+        await paired(world)
+        assert await woken(world) == []
+
+        await change(world)
+
+        await until_woken(world, 1)
+
+
 @pytest.mark.requirement("wakes.top-level")
 async def test_a_child_run_is_not_woken() -> None:
     async with InProcess() as world:
