@@ -29,6 +29,9 @@ def config(window_s: float, **signals: float | bool) -> dict[str, Any]:
     return {"Signals": {"WakeCoalesceSeconds": window_s, **signals}}
 
 
+SLOW = config(SLOW_WINDOW_S)
+
+
 def line(target: str, since: int) -> str:
     """What a watcher is told, to the byte (decision 59)."""
     return (

@@ -19,7 +19,6 @@ from tests.process.checks import check_journal
 from tests.process.notice_calls import (
     TARGET,
     WATCHER,
-    config,
     lines_in,
     marks,
     show,
@@ -172,21 +171,19 @@ VICTIMS = (WATCHER, TARGET, "daemon")
 GATES = ("work", "round", "end")
 
 
-async def notice_survives(step: str, victim: str, *, window_s: float = 1.0) -> None:
+async def notice_survives(world: World, step: str, victim: str) -> None:
     """One notice, one kill; then check that everything was told, each thing once."""
-    async with World(config=config(window_s)) as world:
-        await world.start()
-        stage = Stage(world)
-        try:
-            await STEPS[step](stage)
-            await stage.strike(victim)
-        finally:
-            stage.thaw()
-        for gate in GATES:
-            world.open_gate(gate)
-        await world.peer.wait_answered(TARGET, 2)
-        await until_all_is_told(world)
-        await check_told(world)
+    stage = Stage(world)
+    try:
+        await STEPS[step](stage)
+        await stage.strike(victim)
+    finally:
+        stage.thaw()
+    for gate in GATES:
+        world.open_gate(gate)
+    await world.peer.wait_answered(TARGET, 2)
+    await until_all_is_told(world)
+    await check_told(world)
 
 
 async def until_all_is_told(world: World) -> None:

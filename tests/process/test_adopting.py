@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from tests.process.lending import Lender
 from tests.process.test_command_line import cli
 from tests.process.transcripts import QUICK, Adopter, Transcript, row, turns_of
 from tests.process.world import World
@@ -21,10 +22,9 @@ TALK = (row("what is it?"), row("It is a test.", "assistant"))
 
 
 @pytest.fixture
-async def quick() -> AsyncIterator[World]:
+async def quick(lender: Lender) -> AsyncIterator[World]:
     """A daemon that looks at transcripts ten times a second."""
-    async with World(config=QUICK) as world:
-        await world.start()
+    async with lender.lend(QUICK) as world:
         yield world
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from itertools import pairwise
 
 import pytest
 
 from netclaw.wire.v1 import admin_pb2
+from tests.process.lending import Lender
 from tests.process.notice_calls import (
     QUIET,
-    SLOW_WINDOW_S,
+    SLOW,
     TARGET,
     WATCHER,
     config,
@@ -28,6 +30,13 @@ from tests.process.world import World, merge
 pytestmark = pytest.mark.timeout(90)
 WINDOW_S = 2.0
 NO_WINDOW = config(0.0)
+
+
+@pytest.fixture
+async def world(lender: Lender) -> AsyncIterator[World]:
+    """A daemon that wakes a watcher for each change."""
+    async with lender.lend(NO_WINDOW) as world:
+        yield world
 
 
 async def admitted_at(world: World, session_id: str = WATCHER) -> list[int]:
@@ -77,35 +86,33 @@ async def test_a_watcher_without_a_process_is_started() -> None:
 
 
 @pytest.mark.requirement("wakes.authority")
-async def test_a_wake_is_automation_of_the_watchers_own_audience() -> None:
-    async with World(config=NO_WINDOW) as world:
-        await world.start()
-        slack = "C1/17.1"
-        await world.peer.inject_slack(slack, "[[reply:hello]]")
-        await world.peer.wait_answered(slack, 1)
-        (greeting,) = await world.peer.claim("slack", "adapter")
-        await world.peer.confirm(greeting.row_id, "adapter", "1")
-        await world.peer.turn(TARGET, "[[reply:there]]")
-        await world.peer.admin.WatchSession(
-            admin_pb2.WatchRequest(watcher=slack, target=TARGET), metadata=world.peer.metadata
-        )
+async def test_a_wake_is_automation_of_the_watchers_own_audience(world: World) -> None:
+    slack = "C1/17.1"
+    await world.peer.inject_slack(slack, "[[reply:hello]]")
+    await world.peer.wait_answered(slack, 1)
+    (greeting,) = await world.peer.claim("slack", "adapter")
+    await world.peer.confirm(greeting.row_id, "adapter", "1")
+    await world.peer.turn(TARGET, "[[reply:there]]")
+    await world.peer.admin.WatchSession(
+        admin_pb2.WatchRequest(watcher=slack, target=TARGET), metadata=world.peer.metadata
+    )
 
-        await set_goal(world, TARGET, "on we go")
-        await until_told(world, 1, slack)
+    await set_goal(world, TARGET, "on we go")
+    await until_told(world, 1, slack)
 
-        (wake,) = [
-            row["payload"]
-            for row in await world.peer.journal(slack)
-            if row["type"] == "InputAdmitted" and row["payload"]["source_message_id"]
-        ]
-        requester = wake["authority"]["requester"]
-        assert (requester["audience"], requester["principal"]) == ("Team", "automation")
-        assert wake["authority"]["provenance"] == {
-            "source_kind": "signal",
-            "authenticity": "LocalProcess",
-        }
-        assert not wake["attended"]
-        assert await world.peer.claim("slack", "adapter") == [], "nobody asked for that answer"
+    (wake,) = [
+        row["payload"]
+        for row in await world.peer.journal(slack)
+        if row["type"] == "InputAdmitted" and row["payload"]["source_message_id"]
+    ]
+    requester = wake["authority"]["requester"]
+    assert (requester["audience"], requester["principal"]) == ("Team", "automation")
+    assert wake["authority"]["provenance"] == {
+        "source_kind": "signal",
+        "authenticity": "LocalProcess",
+    }
+    assert not wake["attended"]
+    assert await world.peer.claim("slack", "adapter") == [], "nobody asked for that answer"
 
 
 @pytest.mark.requirement("wakes.replies")
@@ -131,78 +138,76 @@ async def test_the_answer_of_a_wake_is_posted_where_that_is_wanted() -> None:
 
 
 @pytest.mark.requirement("wakes.waits", "signals.trouble-12")
-async def test_a_wake_waits_for_a_person_and_ends_without_a_word_if_all_was_told() -> None:
-    async with World(config=NO_WINDOW) as world:
-        await world.start()
-        await pair(world)
-        await world.peer.send(WATCHER, "[[gate:one]] [[reply:one]]")
-        await world.at_gate("one")
-        await world.peer.send(WATCHER, "[[reply:two]]")
-        await set_goal(world, TARGET, "on we go")
-        await world.peer.wait_row(WATCHER, lambda row: row.pending_inputs == 3)
+async def test_a_wake_waits_for_a_person_and_ends_without_a_word_if_all_was_told(
+    world: World,
+) -> None:
+    await pair(world)
+    await world.peer.send(WATCHER, "[[gate:one]] [[reply:one]]")
+    await world.at_gate("one")
+    await world.peer.send(WATCHER, "[[reply:two]]")
+    await set_goal(world, TARGET, "on we go")
+    await world.peer.wait_row(WATCHER, lambda row: row.pending_inputs == 3)
 
-        world.open_gate("one")
-        await world.peer.wait_answered(WATCHER, 4)
+    world.open_gate("one")
+    await world.peer.wait_answered(WATCHER, 4)
 
-        (notice,) = await told(world)
-        rows = await world.peer.journal(WATCHER)
-        (turn,) = [
-            row["payload"]
-            for row in rows
-            if row["type"] == "TurnStarted" and row["payload"]["turn_id"] == notice.turn_id
-        ]
-        assert turn["authority"]["requester"]["principal"] == "operator", "the person's own turn"
-        (ending,) = [e for e in await world.peer.ledger(WATCHER) if e.source_message_id]
-        assert ending.outcome == "stopped"
-        assert world.model.request_count == 4
-        assert "netclaw, not by a person" not in str(await world.peer.history(WATCHER))
+    (notice,) = await told(world)
+    rows = await world.peer.journal(WATCHER)
+    (turn,) = [
+        row["payload"]
+        for row in rows
+        if row["type"] == "TurnStarted" and row["payload"]["turn_id"] == notice.turn_id
+    ]
+    assert turn["authority"]["requester"]["principal"] == "operator", "the person's own turn"
+    (ending,) = [e for e in await world.peer.ledger(WATCHER) if e.source_message_id]
+    assert ending.outcome == "stopped"
+    assert world.model.request_count == 4
+    assert "netclaw, not by a person" not in str(await world.peer.history(WATCHER))
 
 
 @pytest.mark.requirement("wakes.reopened", "signals.trouble-15")
-async def test_a_notice_whose_turns_fail_is_woken_for_a_few_times_and_then_waits() -> None:
-    async with World(config=config(0.02)) as world:
-        await world.start()
-        await pair(world)
-        world.model.rule("changed (other actor)", "[[status:400]]")
+async def test_a_notice_whose_turns_fail_is_woken_for_a_few_times_and_then_waits(
+    world: World,
+) -> None:
+    await pair(world)
+    world.model.rule("changed (other actor)", "[[status:400]]")
 
-        await set_goal(world, TARGET, "on we go")
-        await world.peer.wait_answered(WATCHER, 7)
+    await set_goal(world, TARGET, "on we go")
+    await world.peer.wait_answered(WATCHER, 7)
 
-        rows = await world.peer.journal(WATCHER)
-        wakes = wakes_in(rows)
-        assert [int(wake.rpartition(":")[2]) for wake in wakes] == list(range(6))
-        assert await told(world) == []
-        head = (await show(world, TARGET)).state_version
-        assert await marks(world, WATCHER, TARGET) == (0, head, head)
-        world.model._rules.clear()
-        await world.peer.turn(WATCHER, "[[reply:at last]]")
-        (notice,) = await told(world)
-        assert (notice.since, notice.mark) == (0, head)
-        assert (await world.peer.rows())[WATCHER].phase in QUIET
+    rows = await world.peer.journal(WATCHER)
+    wakes = wakes_in(rows)
+    assert [int(wake.rpartition(":")[2]) for wake in wakes] == list(range(6))
+    assert await told(world) == []
+    head = (await show(world, TARGET)).state_version
+    assert await marks(world, WATCHER, TARGET) == (0, head, head)
+    world.model.forget_rules()
+    await world.peer.turn(WATCHER, "[[reply:at last]]")
+    (notice,) = await told(world)
+    assert (notice.since, notice.mark) == (0, head)
+    assert (await world.peer.rows())[WATCHER].phase in QUIET
 
 
 @pytest.mark.requirement("wakes.held")
-async def test_a_stopped_session_is_left_alone_until_it_is_restarted() -> None:
-    async with World(config=NO_WINDOW) as world:
-        await world.start()
-        await pair(world)
-        await world.peer.stop_session(WATCHER)
+async def test_a_stopped_session_is_left_alone_until_it_is_restarted(world: World) -> None:
+    await pair(world)
+    await world.peer.stop_session(WATCHER)
 
-        await set_goal(world, TARGET, "on we go")
-        head = (await show(world, TARGET)).state_version
-        await until_marks(world, WATCHER, TARGET, (0, head, head))
-        # Whatever the daemon had to do about it is done before this is answered.
-        await set_goal(world, TARGET, status="paused")
-        assert (await world.peer.rows())[WATCHER].phase == "passive"
-        assert wakes_in(await world.peer.journal(WATCHER)) == []
+    await set_goal(world, TARGET, "on we go")
+    head = (await show(world, TARGET)).state_version
+    await until_marks(world, WATCHER, TARGET, (0, head, head))
+    # Whatever the daemon had to do about it is done before this is answered.
+    await set_goal(world, TARGET, status="paused")
+    assert (await world.peer.rows())[WATCHER].phase == "passive"
+    assert wakes_in(await world.peer.journal(WATCHER)) == []
 
-        await world.peer.restart_session(WATCHER)
-        assert (await until_told(world, 1))[0].since == 0
+    await world.peer.restart_session(WATCHER)
+    assert (await until_told(world, 1))[0].since == 0
 
 
 @pytest.mark.requirement("wakes.reload")
 async def test_another_window_counts_from_the_reload_on() -> None:
-    async with World(config=config(SLOW_WINDOW_S)) as world:
+    async with World(config=SLOW) as world:
         await world.start()
         await pair(world)
         pid = world.pid
