@@ -184,6 +184,39 @@ def ledger_row(entry: gateway_pb2.LedgerEntry) -> JsonRow:
     )
 
 
+def adapter_row(row: admin_pb2.AdapterRow) -> JsonRow:
+    """A channel's process as `status` tells of it."""
+    counters: JsonRow = {name: row.counters[name] for name in sorted(row.counters)}
+    return compact(
+        {
+            "channel": row.channel,
+            "pid": row.pid or None,
+            "state": row.state,
+            "account": row.account or None,
+            "scope": row.scope or None,
+            "lastFailure": row.last_failure or None,
+            "lastFailureAt": when(row.last_failure_at_ms) if row.last_failure else None,
+            "restarts": row.restarts or None,
+            "counters": counters or None,
+        }
+    )
+
+
+def adapter_text(row: admin_pb2.AdapterRow) -> str:
+    """The same in a few words."""
+    words = row.state
+    if row.account:
+        words += f" as {row.account}"
+    if row.scope:
+        words += f" of {row.scope}"
+    if row.pid:
+        words += f", process {row.pid}"
+    if row.counters:
+        words += f", {row.counters.get('admitted', 0)} in"
+        words += f", {row.counters.get('delivered', 0)} out"
+    return words
+
+
 def daemon_row(status: admin_pb2.StatusResponse) -> JsonRow:
     """`daemon status` of a daemon that answers."""
     return compact(
@@ -206,10 +239,7 @@ def daemon_row(status: admin_pb2.StatusResponse) -> JsonRow:
                 }
             ),
             "zygote": compact({"pid": status.zygote_pid or None}),
-            "adapters": [
-                compact({"channel": row.channel, "pid": row.pid or None, "state": row.state})
-                for row in status.adapters
-            ],
+            "adapters": [adapter_row(row) for row in status.adapters],
             "degradedReason": status.degraded_reason or None,
             "openApprovals": status.open_approvals,
             "grantsProblem": status.grants_problem or None,

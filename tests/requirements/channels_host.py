@@ -88,4 +88,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="An adapter is told when there may be replies, prompts or a change of phase, and"
         " polls for none of them.",
     ),
+    Requirement(
+        id="channels.doctor",
+        source=_ONE,
+        text="Doctor asks the platform of every enabled channel who the token is, now, and says"
+        " what to do about a refusal or a channel that serves nobody.",
+    ),
+    Requirement(
+        id="channels.status",
+        source=_ONE,
+        text="Status shows each enabled channel's process, account, counters and last failure, and"
+        " is degraded by one that is not connected.",
+    ),
 )

@@ -9,7 +9,7 @@ from netclaw.cli.app import App, JsonRow
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.failure import EXIT_FAILURE
 from netclaw.cli.holder import UnreachableDaemonError
-from netclaw.cli.rows import daemon_row
+from netclaw.cli.rows import adapter_text, daemon_row
 from netclaw.cli.words import duration
 from netclaw.core.errors import DaemonDownError, OperationTimeoutError
 
@@ -103,7 +103,7 @@ def show(app: App, found: admin_pb2.StatusResponse) -> None:
         ("sandbox", f"{found.sandbox_backend}, limits by {found.sandbox_limits}"),
         ("zygote", f"process {found.zygote_pid}" if found.zygote_pid else "none: starts by exec"),
     ]
-    lines += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
+    lines += [(row.channel, adapter_text(row)) for row in found.adapters]
     for name, value in lines:
         app.say(f"{name:<10}{value}")
     if found.degraded_reason:

@@ -11,6 +11,7 @@ from netclaw.cli.app import App, printable
 from netclaw.cli.command import command
 from netclaw.cli.doctor import abilities, places
 from netclaw.cli.doctor.authorization import check_authorization
+from netclaw.cli.doctor.channels import check_channels
 from netclaw.cli.doctor.daemon import check_storage, look_at_daemon
 from netclaw.cli.doctor.findings import Finding, Verdict
 from netclaw.cli.doctor.rehearsed import check_rehearsed
@@ -71,6 +72,7 @@ def look(app: App) -> Iterator[Finding]:
         yield abilities.check_sandbox(loaded.session.tools, daemon.status)
         yield from abilities.check_models(loaded, is_running=is_running)
         yield from check_servers(loaded)
+        yield from check_channels(loaded)
 
 
 def _show(app: App, finding: Finding) -> None:

@@ -10,7 +10,7 @@ from netclaw.cli.command import command
 from netclaw.cli.daemon_control import STATUS_TIMEOUT_S
 from netclaw.cli.failure import EXIT_FAILURE, EXIT_OK, EXIT_USAGE
 from netclaw.cli.holder import UnreachableDaemonError, lock_owner
-from netclaw.cli.rows import daemon_row
+from netclaw.cli.rows import adapter_text, daemon_row
 from netclaw.cli.words import count, counted, duration, size
 from netclaw.core.errors import DaemonDownError, NetclawError, OperationTimeoutError
 
@@ -84,7 +84,8 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
             " `netclaw sessions restart ID`."
         )
     reasons += [
-        f"The {row.channel} adapter is {row.state}."
+        f"The {row.channel} adapter is {row.state}"
+        + (f": {row.last_failure}" if row.last_failure else ".")
         for row in found.adapters
         if row.state not in ("ready", "running", "healthy")
     ]
@@ -173,7 +174,7 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
         facts.append(("changes", f"{waiting_notices} to be told: netclaw signals watches"))
     if found.outbox_waiting:
         facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
-    facts += [(row.channel, f"{row.state}, process {row.pid}") for row in found.adapters]
+    facts += [(row.channel, adapter_text(row)) for row in found.adapters]
     return [*facts, ("daemon", f"process {found.pid}"), ("home", str(home.root))]
 
 

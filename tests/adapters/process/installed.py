@@ -1,4 +1,6 @@
-"""A Python environment in which a package brings the loop channel, beside netclaw as it is here.
+"""A Python environment in which a package brings channels, beside netclaw as it is here.
+
+They are `loop` and `pool`, which is the same by another name.
 
 Made of a link and a few small files, in a moment: an interpreter finds its environment by the
 `pyvenv.cfg` above it, and packages by their `dist-info`.
@@ -11,7 +13,8 @@ import sysconfig
 from pathlib import Path
 
 METADATA = "Metadata-Version: 2.1\nName: loop-channel\nVersion: 1.0\n"
-ENTRY_POINTS = "[netclaw.channels]\nloop = tests.adapters.loop.driver:create\n"
+CREATE = "tests.adapters.loop.driver:create"
+ENTRY_POINTS = f"[netclaw.channels]\nloop = {CREATE}\npool = {CREATE}\n"
 
 
 def with_loop_channel(folder: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import signal
 from pathlib import Path
@@ -14,6 +16,7 @@ from tests.adapters.loop.server import TOKEN
 from tests.adapters.process.conftest import Channels
 from tests.process.checks import is_alive
 from tests.process.errors import code_of
+from tests.process.world import World
 
 LARGEST_MIB = 70
 pytestmark = pytest.mark.timeout(90)
@@ -71,21 +74,23 @@ async def test_a_lost_connection_is_made_anew_by_the_same_process(channels: Chan
 @pytest.mark.requirement("channels.fatal")
 async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> None:
     wrong = channels.section(BotToken="wrong-token-0123456789")
-    await channels.begin(loop=wrong, missing={"Enabled": True})
+    await channels.begin(loop=wrong, missing={"Enabled": True}, pool=channels.section())
     failed = await channels.until("loop", "failed")
     missing = await channels.until("missing", "failed")
+    good = await channels.until("pool", "ready")
 
     assert failed.pid == missing.pid == 0
     assert failed.last_failure == "The loop server refuses the token."
     assert missing.last_failure == "No channel called missing is installed."
     assert (failed.restarts, missing.restarts) == (0, 0)
     assert "wrong-token" not in channels.world.daemon_log + channels.log()
-    asked = len(channels.server.calls)
     assert (await channels.world.peer.turn("cli-one", "[[reply:fine]]")).text == "fine"
-    assert len(channels.server.calls) == asked == 1  # not tried again
+    assert channels.server.calls.count("GET /me") == 2  # the wrong one is not tried again
 
-    channels.edit(loop=channels.section(), missing={"Enabled": True})
-    await channels.until("loop", "ready")
+    channels.edit(loop=channels.section(), missing={"Enabled": True}, pool=channels.section())
+    mended = await channels.until("loop", "ready")
+    assert mended.restarts == 0
+    assert (await channels.row("pool")).pid == good.pid
 
 
 @pytest.mark.requirement("channels.transient")
@@ -143,6 +148,36 @@ async def test_the_section_of_a_channel_is_for_its_adapter_alone(channels: Chann
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await peer.gateway.GetChannel(gateway_pb2.GetChannelRequest(), metadata=peer._metadata)
     assert code_of(refused.value) == "denied_by_policy"
+
+
+@pytest.mark.requirement("channels.doctor")
+async def test_doctor_asks_each_platform_now(channels: Channels, python: Path) -> None:
+    world = channels.world
+    wrong = channels.section(BotToken="wrong-token-0123456789")
+    nobody = channels.section(Options={"server_url": "http://127.0.0.1:1"}, DefaultChannelId=None)
+    world.write_config({**world._config, "Channels": {"loop": channels.section(), "pool": wrong}})
+    assert await doctor(world, python) == [
+        ("PASS", "loop: connected as netclaw-bot of loopers."),
+        ("FAIL", "pool: The loop server refuses the token."),
+    ]
+    world.write_config({**world._config, "Channels": {"loop": nobody}})
+    assert await doctor(world, python) == [
+        ("WARN", "loop: The loop server cannot be reached."),
+        ("WARN", "loop serves nobody: no channel is allowed, and no direct message."),
+    ]
+
+
+async def doctor(world: World, python: Path) -> list[tuple[str, str]]:
+    """What it finds of channels: verdicts and messages."""
+    process = await asyncio.create_subprocess_exec(
+        *(str(python), str(world.cli), "doctor", "--json"),
+        env=world.environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    said, _ = await process.communicate()
+    checks = json.loads(said)["checks"]
+    return [(each["verdict"], each["message"]) for each in checks if each["name"] == "channel"]
 
 
 def about(pid: int, what: str) -> str:

@@ -1,0 +1,120 @@
+"""Checks the enabled channels: whether anybody is served, and whether the platform knows us now."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from netclaw.cli.doctor.findings import Finding, failed, passed, warned
+
+if TYPE_CHECKING:
+    from netclaw.adapters.driver import ChannelConfig
+    from netclaw.config.loaded import LoadedConfig
+
+NAME = "channel"
+PATIENCE_S = 45.0
+"""More than a check allows itself."""
+BUILT_IN = {"slack": "Slack", "discord": "Discord", "mattermost": "Mattermost"}
+SILENT = "The check did not answer."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the platform said."""
+
+    is_fatal: bool = False
+    sentence: str = ""
+    """What is wrong; empty if nothing is."""
+    account: str = ""
+    scope: str = ""
+
+
+def check_channels(loaded: LoadedConfig) -> Iterator[Finding]:
+    """How every enabled channel stands; all of them are asked at the same time."""
+    if not any(_may_be_enabled(loaded)):
+        return
+    from netclaw.adapters.configured import enabled_channels
+
+    asking = [(config, _ask(config)) for config in enabled_channels(loaded.model).values()]
+    for config, process in asking:
+        yield _finding(config, _answer(process))
+        if not _serves_anybody(config):
+            yield warned(
+                NAME,
+                f"{config.name} serves nobody: no channel is allowed, and no direct message.",
+                f"Run `netclaw config set {_section(config)}.DefaultChannelId ID`.",
+            )
+
+
+def _may_be_enabled(loaded: LoadedConfig) -> Iterator[bool]:
+    """A look that loads nothing, for the many who have no channel."""
+    model = loaded.model
+    yield from (model.slack.enabled, model.discord.enabled, model.mattermost.enabled)
+    yield from (other.enabled for other in model.channels.values())
+
+
+def _serves_anybody(config: ChannelConfig) -> bool:
+    return bool(
+        config.allowed_channel_ids or config.default_channel_id or config.allow_direct_messages
+    )
+
+
+def _section(config: ChannelConfig) -> str:
+    return BUILT_IN.get(config.name, f"Channels.{config.name}")
+
+
+def _ask(config: ChannelConfig) -> subprocess.Popen[bytes]:
+    """Start the check in a process of its own: it loads the platform's library."""
+    from netclaw.adapters.setup import to_setup
+
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "netclaw.adapters", config.name, "--check"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None  # noqa: S101 - asked for above
+    try:
+        process.stdin.write(to_setup(config).SerializeToString())
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it ended at once; its status tells
+    process.stdin = None
+    return process
+
+
+def _answer(process: subprocess.Popen[bytes]) -> Answer:
+    from netclaw.adapters.exits import AdapterExit
+
+    try:
+        said, _ = process.communicate(timeout=PATIENCE_S)
+        found = json.loads(said)
+    except (subprocess.TimeoutExpired, ValueError):
+        process.kill()
+        process.wait()
+        return Answer(sentence=SILENT)
+    return Answer(
+        is_fatal=process.returncode == AdapterExit.FATAL,
+        sentence=str(found.get("sentence", "")),
+        account=str(found.get("account", "")),
+        scope=str(found.get("scope", "")),
+    )
+
+
+def _finding(config: ChannelConfig, answer: Answer) -> Finding:
+    if not answer.sentence:
+        scope = f" of {answer.scope}" if answer.scope else ""
+        return passed(NAME, f"{config.name}: connected as {answer.account}{scope}.")
+    message = f"{config.name}: {answer.sentence}"
+    if answer.is_fatal:
+        return failed(
+            NAME,
+            message,
+            f"Run `netclaw secrets set {_section(config)}.BotToken`, or see"
+            f" logs/adapter-{config.name}.log.",
+        )
+    return warned(NAME, message, "It is tried again by itself; look at the network if it stays.")

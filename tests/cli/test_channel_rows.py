@@ -1,0 +1,52 @@
+"""How `status` and `daemon status` tell of the processes of channels."""
+
+from __future__ import annotations
+
+import pytest
+
+from netclaw.wire.v1.admin_pb2 import AdapterRow
+from tests.cli.runner import Cli
+from tests.cli.scripted_daemon import ScriptedDaemon
+
+READY = AdapterRow(
+    channel="slack",
+    pid=5,
+    state="ready",
+    account="helper",
+    scope="T1",
+    last_failure="The connection to the platform ended.",
+    last_failure_at_ms=1_000,
+    restarts=2,
+    counters={"received": 9, "admitted": 7, "delivered": 6},
+)
+FAILED = AdapterRow(channel="discord", state="failed", last_failure="The token is refused.")
+
+
+@pytest.mark.requirement("channels.status")
+def test_a_row_tells_account_failure_and_counters(cli: Cli, daemon: ScriptedDaemon) -> None:
+    daemon.status.adapters.extend([READY, FAILED])
+    row = cli.ok("daemon", "status", "--json").json
+    assert row["adapters"] == [
+        {
+            "channel": "slack",
+            "pid": 5,
+            "state": "ready",
+            "account": "helper",
+            "scope": "T1",
+            "lastFailure": "The connection to the platform ended.",
+            "lastFailureAt": "1970-01-01T00:00:01.000Z",
+            "restarts": 2,
+            "counters": {"admitted": 7, "delivered": 6, "received": 9},
+        },
+        {"channel": "discord", "state": "failed", "lastFailure": "The token is refused."},
+    ]
+    human = cli.ok("daemon", "status").out
+    assert "ready as helper of T1, process 5, 7 in, 6 out" in human
+
+
+@pytest.mark.requirement("channels.status")
+def test_a_channel_that_cannot_work_degrades_and_says_why(cli: Cli, daemon: ScriptedDaemon) -> None:
+    daemon.status.adapters.extend([READY, FAILED])
+    found = cli("status", "--json")
+    assert (found.code, found.json["overall"]) == (2, "degraded")
+    assert found.json["reasons"] == ["The discord adapter is failed: The token is refused."]
