@@ -122,8 +122,9 @@ class Fleet:
         try:
             async with asyncio.timeout(60):
                 while True:
-                    rows = await world.peer.rows()
+                    # In this order: the turn that consumed the last notice may still be open.
                     stands = [await marks(world, *pair) for pair in PAIRS]
+                    rows = await world.peer.rows()
                     found = stands, {name: rows[name].pending_inputs for name in SESSIONS}
                     is_told = all(seen == material for seen, _, material in stands)
                     if is_told and not any(rows[name].pending_inputs for name in SESSIONS):
