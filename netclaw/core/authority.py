@@ -141,6 +141,8 @@ class Authority:
     provenance: Provenance
     delivery_targets: tuple[DeliveryTarget, ...] = ()
     adopted_context: tuple[str, ...] = ()
+    relays: int = 0
+    """How many messages between sessions led to this, one after the other; 0 where none did."""
 
     @property
     def is_of_person(self) -> bool:

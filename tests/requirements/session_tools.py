@@ -84,6 +84,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " and one that is deleted or reset later ends the wait with an error.",
     ),
     Requirement(
+        id="sends.end",
+        source="ADR 0046",
+        text="At most 100 messages between sessions follow from each other; then a person, or"
+        " another source, has to ask for something before the next.",
+    ),
+    Requirement(
         id="goals.models",
         source="issue 6 item 5",
         text="A model reads goals, gives one to a session that has none open, and reports it as"

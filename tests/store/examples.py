@@ -76,6 +76,7 @@ AUTHORITY = Authority(
     provenance=Provenance(source_kind=SourceKind.SLACK, authenticity=Authenticity.VERIFIED),
     delivery_targets=(DeliveryTarget(channel=SourceKind.SLACK, address="C1/1700000000.1"),),
     adopted_context=("earlier words",),
+    relays=3,
 )
 USAGE = Usage(input_tokens=1200, output_tokens=34, cached_input_tokens=1000, reasoning_tokens=5)
 SIZE = RequestSize(static_characters=900, message_characters=3300)

@@ -18,12 +18,16 @@ from netclaw.core.authority import (
     SourceKind,
     narrower,
 )
+from netclaw.core.errors import DeniedByPolicyError
 from netclaw.core.ids import CallId, InputId, SessionId
 
 MAX_MESSAGE_CHARS = 100_000
 """Of one message; what is longer belongs into a file."""
 MAX_REPLY_CHARS = 50_000
 """Of a reply that is kept until its sender has it; the target's history has all of it."""
+MAX_RELAYS = 100
+"""Messages that may follow from each other before somebody else has to ask again: two models that
+answer every message with another would never end by themselves."""
 
 _FROM_SESSION = Provenance(source_kind=SourceKind.SESSION, authenticity=Authenticity.LOCAL_PROCESS)
 
@@ -124,15 +128,21 @@ def authority_of_message(
 
     The sending turn's requester goes with it, never wider than either session (decision 62). By its
     provenance it counts as no person's: it joins, interrupts and consents to nothing. Its answer is
-    posted nowhere.
+    posted nowhere. Raises `DeniedByPolicyError` for one that follows from too many others.
     """
+    if asking.relays >= MAX_RELAYS:
+        raise DeniedByPolicyError(
+            f"{MAX_RELAYS} messages between sessions followed from each other since anybody else"
+            " asked for something, so this one was not sent. A person has to write first.",
+            fix="End your turn; what a person writes begins anew.",
+        )
     requester = replace(
         asking.requester,
         session_id=target,
         audience=narrower(asking.requester.audience, audience),
         sender_id=sender,
     )
-    return Authority(requester=requester, provenance=_FROM_SESSION)
+    return Authority(requester=requester, provenance=_FROM_SESSION, relays=asking.relays + 1)
 
 
 def authority_of_reply(

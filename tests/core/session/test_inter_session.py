@@ -14,6 +14,7 @@ from netclaw.core.authority import (
     SourceKind,
     narrower,
 )
+from netclaw.core.errors import DeniedByPolicyError
 from netclaw.core.ids import CallId, InputId, SessionId
 from netclaw.core.session import inter_session as letters
 from netclaw.core.session import slash
@@ -123,3 +124,22 @@ def test_a_very_long_reply_is_kept_in_part_and_says_so() -> None:
     assert letters.kept_reply("x" * letters.MAX_REPLY_CHARS) == "x" * letters.MAX_REPLY_CHARS
     cut = letters.kept_reply("x" * (letters.MAX_REPLY_CHARS + 1))
     assert "sessions_history" in cut.splitlines()[-1]
+
+
+@pytest.mark.requirement("sends.end")
+def test_messages_that_follow_from_each_other_come_to_an_end() -> None:
+    asking, ends = OPERATOR, (SENDER, TARGET)
+    for _ in range(letters.MAX_RELAYS):
+        sender, target = ends
+        asking = letters.authority_of_message(
+            asking, sender=sender, target=target, audience=Audience.PERSONAL
+        )
+        ends = (target, sender)
+    with pytest.raises(DeniedByPolicyError, match="was not sent"):
+        letters.authority_of_message(
+            asking, sender=ends[0], target=ends[1], audience=Audience.PERSONAL
+        )
+    reply = letters.authority_of_reply(
+        OPERATOR, sender=SENDER, target=TARGET, audience=Audience.PERSONAL
+    )
+    assert reply.relays == 1
