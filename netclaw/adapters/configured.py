@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, SecretStr
 
-from netclaw.adapters.driver import ChannelConfig
+from netclaw.adapters.channel_config import ChannelConfig
 from netclaw.config.audiences import attachment_rules
 from netclaw.config.schema.channels import Channel, Discord, Mattermost, OtherChannel, Slack
 from netclaw.config.schema.root import Config

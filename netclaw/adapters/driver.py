@@ -8,12 +8,12 @@ the host's business.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from netclaw.core.authz.profiles import AttachmentRule
+from netclaw.adapters.channel_config import ChannelConfig as ChannelConfig
 
 
 class DriverFailure(Exception):
@@ -191,28 +191,6 @@ class Found:
 
     id: str
     name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelConfig:
-    """One channel's section of the configuration as plain values; secrets only in memory."""
-
-    name: str
-    """slack, discord, mattermost, ..."""
-    default_channel_id: str = ""
-    allowed_channel_ids: frozenset[str] = frozenset()
-    allowed_user_ids: frozenset[str] = frozenset()
-    allow_direct_messages: bool = False
-    mention_only: bool = True
-    mention_required_in_thread: bool = False
-    mention_required_in_dm: bool = False
-    channel_audiences: dict[str, str] = field(default_factory=dict)
-    attachments: dict[str, AttachmentRule] = field(default_factory=dict)
-    """Which files are taken, by audience; an audience that is missing takes none."""
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
-    """bot_token, app_token."""
-    options: dict[str, str] = field(default_factory=dict)
-    """What only this channel has: api_base_url, gateway_url, server_url, callback_url."""
 
 
 class Driver(Protocol):

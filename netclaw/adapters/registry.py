@@ -7,29 +7,17 @@ channel's and whose object is its `create`. Nothing else of netclaw names channe
 from __future__ import annotations
 
 import importlib
-import re
 
 from netclaw.adapters.driver import ChannelConfig, Create, Driver, FatalFailure
-from netclaw.core.authority import SourceKind
+from netclaw.adapters.names import source_kind_of as source_kind_of
 
 GROUP = "netclaw.channels"
-BUILT_IN = {
+MODULES = {
     "slack": "netclaw.adapters.slack",
     "discord": "netclaw.adapters.discord",
     "mattermost": "netclaw.adapters.mattermost",
 }
 """Modules that export `create`, by channel; each imports its platform's library by itself."""
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-
-
-def is_name(name: str) -> bool:
-    """Whether a channel can be called so: it is part of paths, ids and process titles."""
-    return _NAME.fullmatch(name) is not None
-
-
-def source_kind_of(name: str) -> SourceKind:
-    """What the messages of a channel come from; raises `ValueError` for what is no name."""
-    return SourceKind(name) if name in BUILT_IN else SourceKind.of_channel(name)
 
 
 def make_driver(config: ChannelConfig) -> Driver:
@@ -39,8 +27,8 @@ def make_driver(config: ChannelConfig) -> Driver:
 
 def _find(name: str) -> Create:
     try:
-        if name in BUILT_IN:
-            made: Create = importlib.import_module(BUILT_IN[name]).create
+        if name in MODULES:
+            made: Create = importlib.import_module(MODULES[name]).create
             return made
         from importlib.metadata import entry_points  # large, and the daemon needs it not
 

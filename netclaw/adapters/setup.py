@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclaw.adapters.driver import ChannelConfig
-from netclaw.adapters.registry import source_kind_of
+from netclaw.adapters.channel_config import ChannelConfig
+from netclaw.adapters.names import source_kind_of
 from netclaw.core.authz.profiles import AttachmentCategory, AttachmentRule
 from netclaw.wire.v1.gateway_pb2 import AttachmentPolicy, ChannelSetup
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from netclaw.adapters.driver import ChannelConfig
+from netclaw.adapters.channel_config import ChannelConfig
 from netclaw.adapters.exits import AdapterExit
+from netclaw.adapters.names import is_name, source_kind_of
 from netclaw.adapters.reconnects import Reconnects
-from netclaw.adapters.registry import is_name, source_kind_of
 from netclaw.adapters.setup import to_setup
 from netclaw.core.authority import Audience, Authenticity, Principal, SourceKind
 from netclaw.core.errors import DeniedByPolicyError

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from netclaw.adapters.driver import ChannelConfig, FatalFailure
+from netclaw.adapters.names import is_name, source_kind_of
 from netclaw.adapters.parts import Counters
 from netclaw.adapters.reconnects import Reconnects
-from netclaw.adapters.registry import is_name, make_driver, source_kind_of
+from netclaw.adapters.registry import make_driver
 from netclaw.adapters.reports import Reports
 from netclaw.adapters.setup import from_setup, to_setup
 from netclaw.core.ids import AppendId, SessionId

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from netclaw.cli.doctor.findings import Finding, failed, passed, warned
 
 if TYPE_CHECKING:
-    from netclaw.adapters.driver import ChannelConfig
+    from netclaw.adapters.channel_config import ChannelConfig
     from netclaw.config.loaded import LoadedConfig
 
 NAME = "channel"
