@@ -60,7 +60,8 @@ class SessionSendStore(Protocol):
     async def send_message(self, request: SendRequest) -> SentMessage:
         """Admit the message and keep its record, in one commit; a repeat answers the first.
 
-        Raises what `admit` raises, and `InvalidArgumentError` for a call whose reply is settled.
+        Raises what `admit` raises, and `InvalidArgumentError` for a call whose reply is settled
+        and for a turn that is over.
         """
 
     async def find_send(self, sender: SessionId, call_id: CallId) -> SentMessage | None:

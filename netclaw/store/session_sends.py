@@ -6,7 +6,7 @@ from typing import cast
 
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import CallId, InputId, SessionId
-from netclaw.core.session.inter_session import SendEnd
+from netclaw.core.session.inter_session import SendEnd, check_sender
 from netclaw.ports.journal import AdmitRequest
 from netclaw.ports.session_sends import SendRequest, SentMessage
 from netclaw.store import inputs
@@ -63,6 +63,7 @@ def send(scope: WriteScope, request: SendRequest) -> SentMessage:
     known = _one(scope.db, _OF_CALL, (request.sender, request.call_id))
     if known is not None:
         return known
+    check_sender(sender.open_turn, request.turn_id)
     message = request.message
     admission = inputs.admit(scope, message)
     if admission.is_duplicate:

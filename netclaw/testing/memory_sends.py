@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import AppendId, CallId, SessionId
-from netclaw.core.session.inter_session import SendEnd, kept_reply
+from netclaw.core.session.inter_session import SendEnd, check_sender, kept_reply
 from netclaw.core.settings import DaemonSettings
 from netclaw.ports.journal import AdmitRequest, JournalRow
 from netclaw.ports.session_sends import SendRequest, SentMessage
@@ -108,10 +108,11 @@ class MemorySendLists:
         return await self._committer.write(lambda: self._send(request))
 
     def _send(self, request: SendRequest) -> SentMessage:
-        self._known(request.sender)
+        sender = self._known(request.sender)
         known = self._sends.find(request.sender, request.call_id)
         if known is not None:
             return known
+        check_sender(sender.open_turn, request.turn_id)
         message = request.message
         target = self._known(message.session_id)
         admission, rows = target.admit(message, self._limits, self._clock_ms())

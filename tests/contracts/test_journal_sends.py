@@ -127,6 +127,8 @@ async def test_a_call_whose_reply_is_settled_sends_nothing_again(journal_world: 
 @pytest.mark.requirement("sends.targets")
 async def test_what_cannot_be_admitted_leaves_no_record(journal_world: World) -> None:
     await journal_world.create(SESSION)
+    begun = TurnStarted(turn_id=TURN, input_ids=(), authority=OTHER_SESSION)
+    await write(journal_world, SESSION, begun)
     with pytest.raises(NotFoundError):
         await journal_world.journal.send_message(request(journal_world))
     await journal_world.create(OTHER)
@@ -135,6 +137,26 @@ async def test_what_cannot_be_admitted_leaves_no_record(journal_world: World) ->
     with pytest.raises(QueueFullError):
         await journal_world.journal.send_message(request(journal_world))
     assert await known(journal_world) is None
+
+
+@pytest.mark.requirement("sends.admission")
+@pytest.mark.parametrize("is_reset", [False, True])
+async def test_a_turn_that_is_over_sends_nothing_any_more(
+    journal_world: World, is_reset: bool
+) -> None:
+    """Its end has marked what it sent as late: what came after that would be late for ever."""
+    await journal_world.create(SESSION)
+    await journal_world.create(OTHER)
+    begun = TurnStarted(turn_id=TURN, input_ids=(), authority=OTHER_SESSION)
+    await write(journal_world, SESSION, begun)
+    if is_reset:
+        await journal_world.journal.reset_session(SESSION, at=1)
+    else:
+        await write(journal_world, SESSION, result(), recorded(TURN))
+    with pytest.raises(InvalidArgumentError, match="over"):
+        await journal_world.journal.send_message(request(journal_world))
+    assert await known(journal_world) is None
+    assert await journal_world.journal.ledger(OTHER, limit=10) == ()
 
 
 async def test_a_reply_that_the_call_holds_is_settled_with_its_result(journal_world: World) -> None:

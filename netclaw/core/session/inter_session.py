@@ -18,8 +18,8 @@ from netclaw.core.authority import (
     SourceKind,
     narrower,
 )
-from netclaw.core.errors import DeniedByPolicyError
-from netclaw.core.ids import CallId, InputId, SessionId
+from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError
+from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 
 MAX_MESSAGE_CHARS = 100_000
 """Of one message; what is longer belongs into a file."""
@@ -75,6 +75,16 @@ def status_of(end: SendEnd, reply: str) -> SendStatus:
 def why(end: SendEnd) -> str:
     """One sentence about an end without a reply; empty for a completed turn."""
     return _WHY.get(end, "")
+
+
+def check_sender(open_turn: str | None, turn_id: TurnId) -> None:
+    """Let a turn send as long as it is open; raises `InvalidArgumentError` for one that is over.
+
+    The end of a turn makes the replies to what it sent late. To what came after it nobody would
+    be told of a reply at all.
+    """
+    if open_turn != turn_id:
+        raise InvalidArgumentError("The turn that sends is over.")
 
 
 def source_id(sender: SessionId, call_id: CallId) -> str:
