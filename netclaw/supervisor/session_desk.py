@@ -153,7 +153,9 @@ class SessionDesk:
             state = await read_state(self._services.store, record.session_id)
         except SessionUnreadableError:
             return []
-        return views.last_messages(state.history, count, self._services.redact)
+        return await asyncio.to_thread(
+            views.last_messages, state.history, count, self._services.redact
+        )
 
     async def _history(self, asker: Asker, payload: bytes) -> bytes:
         question = said.decode(payload, HistoryQuestion)

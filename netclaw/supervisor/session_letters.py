@@ -65,7 +65,7 @@ class SessionLetters:
         self._check_stays()
         viewer = await self._sight.viewer(asker, order.asking)
         target = await self._target(viewer, order)
-        request = self._request(viewer, target, order)
+        request = await self._request(viewer, target, order)
         sent = await self._services.store.send_message(request)
         self._involved |= {sent.sender, sent.target}
         self._is_look_due = True
@@ -130,14 +130,16 @@ class SessionLetters:
         if slot is not None and slot.hold is not None:
             raise _held(target)
 
-    def _request(self, viewer: Viewer, target: SessionRecord, order: SendOrder) -> SendRequest:
+    async def _request(
+        self, viewer: Viewer, target: SessionRecord, order: SendOrder
+    ) -> SendRequest:
         sender, asking = viewer.session_id, viewer.authority
         if len(order.message) > letters.MAX_MESSAGE_CHARS:
             raise InvalidArgumentError(
                 f"A message has at most {letters.MAX_MESSAGE_CHARS} characters."
             )
         input_id = new_input_id()
-        text = letters.message_text(sender, self._services.redact(order.message), input_id)
+        text = letters.message_text(sender, await self._clean(order.message), input_id)
         check_text(text, self._services.settings.current.daemon)
         return SendRequest(
             sender=sender,
@@ -158,6 +160,10 @@ class SessionLetters:
                 asking, sender=sender, target=target.session_id, audience=viewer.record.audience
             ),
         )
+
+    async def _clean(self, text: str) -> str:
+        """A text without secrets; in a thread, because the loop must not wait for a long one."""
+        return await asyncio.to_thread(self._services.redact, text)
 
     async def _watch(self, sent: SentMessage) -> bool:
         """Watch the session that received the message; a watch that fails undoes nothing."""
@@ -235,7 +241,7 @@ class SessionLetters:
             text=letters.reply_text(
                 sent.target,
                 end,
-                self._services.redact(sent.reply),
+                await self._clean(sent.reply),
                 answered=sent.input_id,
                 input_id=input_id,
             ),

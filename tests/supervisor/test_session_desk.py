@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -178,6 +179,28 @@ async def test_no_history_is_read_for_another_page(
     answer = json.loads(await desk.ask(PERSONAL, said.ASK_LIST, question))
     assert (len(answer["sessions"]), answer["nextOffset"]) == (1, 1)
     assert histories == 1
+
+
+@pytest.mark.requirement("sessions.list", "sends.admission")
+async def test_no_text_of_a_conversation_is_redacted_on_the_loop(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def noted(text: str) -> str:
+        threads.append(threading.get_ident())
+        return text
+
+    def last_messages(*_: object) -> list[session_views.Json]:
+        noted("")
+        return []
+
+    desk.world.supervisor.services.redact = noted
+    monkeypatch.setattr(session_views, "last_messages", last_messages)
+    await desk.send(PERSONAL, TEAM)
+    await desk.ask(PERSONAL, said.ASK_LIST, ListQuestion(asking=claimed(), message_limit=5))
+    assert len(threads) == 1 + len(AUDIENCES)
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.requirement("sessions.visibility")
