@@ -49,7 +49,7 @@ BUTTONS = (
 )
 
 
-@pytest.mark.requirement("channels.contract")
+@pytest.mark.requirement("channel_host.contract")
 class DriverContract:
     """Run against every driver."""
 

@@ -19,7 +19,7 @@ from netclaw.supervisor.channel_news import News
 from netclaw.wire.v1.gateway_pb2 import ChannelNews, ChannelReport
 
 
-@pytest.mark.requirement("channels.backoff")
+@pytest.mark.requirement("channel_host.backoff")
 def test_waits_grow_until_a_connection_holds() -> None:
     now = 0.0
     delays = Reconnects(monotonic=lambda: now, uniform=lambda: 0.0)
@@ -53,12 +53,12 @@ async def _told(news: News) -> list[ChannelNews]:
     return [piece async for piece in news]
 
 
-@pytest.mark.requirement("channels.news")
+@pytest.mark.requirement("channel_host.news")
 async def test_who_comes_looks_at_everything_once() -> None:
     assert [piece.kind for piece in await _told(News())] == ["approvals", "outbox"]
 
 
-@pytest.mark.requirement("channels.news")
+@pytest.mark.requirement("channel_host.news")
 async def test_many_steps_are_few_news() -> None:
     news = News()
     told = aiter(news)
@@ -80,7 +80,7 @@ async def test_many_steps_are_few_news() -> None:
     ]
 
 
-@pytest.mark.requirement("channels.process")
+@pytest.mark.requirement("channel_host.process")
 async def test_the_last_word_is_told_even_if_it_is_the_first() -> None:
     reports = Reports(Counters(admitted=3))
     reports.say_failure("The token is refused.", at_ms=5, retry_after_s=1.5)
@@ -106,7 +106,7 @@ async def test_what_changes_is_told_at_once_and_nothing_twice() -> None:
     assert [report async for report in told] == []
 
 
-@pytest.mark.requirement("channels.fourth")
+@pytest.mark.requirement("channel_host.fourth")
 def test_names_of_channels() -> None:
     assert source_kind_of("slack").value == "slack"
     assert source_kind_of("loop").value == "channel:loop"

@@ -123,7 +123,7 @@ async def stage() -> AsyncIterator[Stage]:
         await made.end()
 
 
-@pytest.mark.requirement("channels.order")
+@pytest.mark.requirement("channel_host.order")
 async def test_one_thread_keeps_its_order_and_holds_no_other_up(stage: Stage) -> None:
     stage.parts.may_go_on["slow"] = asyncio.Event()
     thread = await stage.say("slow")
@@ -138,7 +138,7 @@ async def test_one_thread_keeps_its_order_and_holds_no_other_up(stage: Stage) ->
     assert notes.index("end slow") < notes.index("begin behind")
 
 
-@pytest.mark.requirement("channels.order")
+@pytest.mark.requirement("channel_host.order")
 async def test_what_was_not_taken_comes_again_and_disturbs_nothing(stage: Stage) -> None:
     await stage.say("fail")
     await stage.say("crash")
@@ -162,7 +162,7 @@ async def test_news_reach_the_part_they_are_for(stage: Stage) -> None:
     await stage.parts.until("end hello", "look", "room/1 processing")
 
 
-@pytest.mark.requirement("channels.drain")
+@pytest.mark.requirement("channel_host.drain")
 async def test_a_drain_settles_the_outbox_then_ends(stage: Stage) -> None:
     stage.parts.may_go_on["last"] = asyncio.Event()
     await stage.say("last")
@@ -177,7 +177,7 @@ async def test_a_drain_settles_the_outbox_then_ends(stage: Stage) -> None:
     assert stage.server.waiting == 0
 
 
-@pytest.mark.requirement("channels.drain")
+@pytest.mark.requirement("channel_host.drain")
 async def test_a_drain_ends_when_its_budget_is_used(stage: Stage) -> None:
     stage.parts.may_go_on["never"] = asyncio.Event()
     await stage.say("never")
@@ -192,7 +192,7 @@ async def test_the_end_of_the_daemon_is_the_end(stage: Stage) -> None:
     assert await asyncio.wait_for(stage.running, 10) is AdapterExit.STOPPED
 
 
-@pytest.mark.requirement("channels.fatal")
+@pytest.mark.requirement("channel_host.fatal")
 async def test_a_token_that_is_revoked_ends_it(stage: Stage) -> None:
     await stage.say("hello")
     await stage.parts.until("end hello")

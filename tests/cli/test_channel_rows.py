@@ -22,7 +22,7 @@ READY = AdapterRow(
 FAILED = AdapterRow(channel="discord", state="failed", last_failure="The token is refused.")
 
 
-@pytest.mark.requirement("channels.status")
+@pytest.mark.requirement("channel_host.status")
 def test_a_row_tells_account_failure_and_counters(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.status.adapters.extend([READY, FAILED])
     row = cli.ok("daemon", "status", "--json").json
@@ -44,7 +44,7 @@ def test_a_row_tells_account_failure_and_counters(cli: Cli, daemon: ScriptedDaem
     assert "ready as helper of T1, process 5, 7 in, 6 out" in human
 
 
-@pytest.mark.requirement("channels.status")
+@pytest.mark.requirement("channel_host.status")
 def test_a_channel_that_cannot_work_degrades_and_says_why(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.status.adapters.extend([READY, FAILED])
     found = cli("status", "--json")

@@ -7,7 +7,7 @@ import pytest
 from netclaw.core.authority import SourceKind
 
 
-@pytest.mark.requirement("channels.fourth")
+@pytest.mark.requirement("channel_host.fourth")
 def test_a_channel_from_elsewhere_has_a_kind_of_its_own() -> None:
     kind = SourceKind.of_channel("loop")
     assert (kind, kind.value, kind.name, str(kind)) == (

@@ -8,94 +8,94 @@ _ONE = "issue 7 item 1"
 
 REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
-        id="channels.fourth",
+        id="channel_host.fourth",
         source=_ONE,
         text="A channel of another package is found by its name, and has a kind and sessions of"
         " its own without a word in the core, the tools or the authorization.",
     ),
     Requirement(
-        id="channels.contract",
+        id="channel_host.contract",
         source=_ONE,
         text="Every channel's driver keeps one contract: threads, ids, failures, keys, buttons,"
         " files and reconnects mean the same on each platform.",
     ),
     Requirement(
-        id="channels.process",
+        id="channel_host.process",
         source=_ONE,
         text="Every enabled channel is a process of its own, which tells its state, account and"
         " counters and holds its platform's token in memory alone.",
     ),
     Requirement(
-        id="channels.off",
+        id="channel_host.off",
         source=_ONE,
         text="While no channel is enabled there is no process and no file of one.",
     ),
     Requirement(
-        id="channels.restart",
+        id="channel_host.restart",
         source=_ONE,
         text="An adapter that dies is started again by itself; a connection that is lost is made"
         " anew by the same process.",
     ),
     Requirement(
-        id="channels.fatal",
+        id="channel_host.fatal",
         source=_ONE,
         text="A wrong token or an unknown channel ends that channel until its configuration"
         " changes, says why, and affects no other channel and no session.",
     ),
     Requirement(
-        id="channels.transient",
+        id="channel_host.transient",
         source=_ONE,
         text="A platform that cannot be reached is tried again and again, ever more slowly.",
     ),
     Requirement(
-        id="channels.reload",
+        id="channel_host.reload",
         source=_ONE,
         text="A change of a channel's section restarts that channel's adapter alone, and nothing"
         " else.",
     ),
     Requirement(
-        id="channels.no-orphan",
+        id="channel_host.no-orphan",
         source=_ONE,
         text="No adapter outlives its daemon, however that ends, and the next daemon starts its"
         " own.",
     ),
     Requirement(
-        id="channels.token",
+        id="channel_host.token",
         source=_ONE,
         text="An adapter's token lets it read its own channel's section; nobody else reads it.",
     ),
     Requirement(
-        id="channels.order",
+        id="channel_host.order",
         source=_ONE,
         text="Messages of one thread are dealt with in their order, and neither a slow nor a"
         " failing one holds up another thread.",
     ),
     Requirement(
-        id="channels.drain",
+        id="channel_host.drain",
         source=_ONE,
         text="An adapter that is told to end delivers what it claimed, tells whoever writes"
         " meanwhile, and ends at the latest when its time is used.",
     ),
     Requirement(
-        id="channels.backoff",
+        id="channel_host.backoff",
         source=_ONE,
         text="Waits before a new connection or process double from a second to a minute, begin"
         " again after a minute that held, and are never shorter than the platform asked.",
     ),
     Requirement(
-        id="channels.news",
+        id="channel_host.news",
         source=_ONE,
         text="An adapter is told when there may be replies, prompts or a change of phase, and"
         " polls for none of them.",
     ),
     Requirement(
-        id="channels.doctor",
+        id="channel_host.doctor",
         source=_ONE,
         text="Doctor asks the platform of every enabled channel who the token is, now, and says"
         " what to do about a refusal or a channel that serves nobody.",
     ),
     Requirement(
-        id="channels.status",
+        id="channel_host.status",
         source=_ONE,
         text="Status shows each enabled channel's process, account, counters and last failure, and"
         " is degraded by one that is not connected.",

@@ -12,7 +12,7 @@ from tests.adapters.loop.server import LoopServer
 from tests.adapters.rig import Rig
 
 
-@pytest.mark.requirement("channels.fourth")
+@pytest.mark.requirement("channel_host.fourth")
 class TestLoop(DriverContract):
     """A channel of another package."""
 

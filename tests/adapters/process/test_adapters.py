@@ -22,7 +22,7 @@ LARGEST_MIB = 70
 pytestmark = pytest.mark.timeout(90)
 
 
-@pytest.mark.requirement("channels.process")
+@pytest.mark.requirement("channel_host.process")
 async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     row = await channels.until("loop", "ready")
@@ -37,14 +37,14 @@ async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: C
     assert resident_mib(row.pid) < LARGEST_MIB
 
 
-@pytest.mark.requirement("channels.off")
+@pytest.mark.requirement("channel_host.off")
 async def test_without_an_enabled_channel_there_is_no_process(channels: Channels) -> None:
     await channels.begin(loop=channels.section(Enabled=False))
     assert not (await channels.world.peer.status()).adapters
     assert not [*channels.world.home.glob("logs/adapter*"), *channels.world.home.glob("run/a*")]
 
 
-@pytest.mark.requirement("channels.restart")
+@pytest.mark.requirement("channel_host.restart")
 async def test_a_killed_adapter_is_started_again(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     first = await channels.until("loop", "ready")
@@ -56,7 +56,7 @@ async def test_a_killed_adapter_is_started_again(channels: Channels) -> None:
     assert second.restarts == 1
 
 
-@pytest.mark.requirement("channels.restart")
+@pytest.mark.requirement("channel_host.restart")
 async def test_a_lost_connection_is_made_anew_by_the_same_process(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     first = await channels.until("loop", "ready")
@@ -71,7 +71,7 @@ async def test_a_lost_connection_is_made_anew_by_the_same_process(channels: Chan
     assert status.adapters[0].last_failure
 
 
-@pytest.mark.requirement("channels.fatal")
+@pytest.mark.requirement("channel_host.fatal")
 async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> None:
     wrong = channels.section(BotToken="wrong-token-0123456789")
     await channels.begin(loop=wrong, missing={"Enabled": True}, pool=channels.section())
@@ -93,7 +93,7 @@ async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> 
     assert (await channels.row("pool")).pid == good.pid
 
 
-@pytest.mark.requirement("channels.transient")
+@pytest.mark.requirement("channel_host.transient")
 async def test_a_platform_that_is_down_is_tried_again(channels: Channels) -> None:
     nobody = channels.section(Options={"server_url": "http://127.0.0.1:1"})
     await channels.begin(loop=nobody)
@@ -102,7 +102,7 @@ async def test_a_platform_that_is_down_is_tried_again(channels: Channels) -> Non
     await channels.world.peer.wait_status(lambda found: found.adapters[0].restarts >= 2)
 
 
-@pytest.mark.requirement("channels.reload")
+@pytest.mark.requirement("channel_host.reload")
 async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) -> None:
     await channels.begin(loop=channels.section(), missing={"Enabled": True})
     first = await channels.until("loop", "ready")
@@ -123,7 +123,7 @@ async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) ->
     await channels.world.until(lambda: not is_alive(second.pid))
 
 
-@pytest.mark.requirement("channels.no-orphan")
+@pytest.mark.requirement("channel_host.no-orphan")
 async def test_no_adapter_outlives_its_daemon(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     row = await channels.until("loop", "ready")
@@ -140,7 +140,7 @@ async def test_no_adapter_outlives_its_daemon(channels: Channels) -> None:
     assert "is killed" not in channels.world.daemon_log
 
 
-@pytest.mark.requirement("channels.token")
+@pytest.mark.requirement("channel_host.token")
 async def test_the_section_of_a_channel_is_for_its_adapter_alone(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     await channels.until("loop", "ready")
@@ -150,7 +150,7 @@ async def test_the_section_of_a_channel_is_for_its_adapter_alone(channels: Chann
     assert code_of(refused.value) == "denied_by_policy"
 
 
-@pytest.mark.requirement("channels.doctor")
+@pytest.mark.requirement("channel_host.doctor")
 async def test_doctor_asks_each_platform_now(channels: Channels, python: Path) -> None:
     world = channels.world
     wrong = channels.section(BotToken="wrong-token-0123456789")
