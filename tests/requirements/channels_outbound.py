@@ -55,4 +55,50 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         source=_CONSENT,
         text="A request that a channel cannot show is refused; nothing else refuses by itself.",
     ),
+    Requirement(
+        id="channels.outbox-order",
+        source=_OUTBOX,
+        text="Replies of a thread are posted one after another in their order, threads side by"
+        " side.",
+    ),
+    Requirement(
+        id="channels.outbox-keys",
+        source="protocol, Outbox",
+        text="Every part of a reply has the key of its row and its place, and the daemon keeps the"
+        " id of the first post.",
+    ),
+    Requirement(
+        id="channels.outbox-once",
+        source="protocol, Outbox",
+        text="A part that may be posted already, by this start or one before, is looked up by its"
+        " key where the platform does not refuse a second one by itself.",
+    ),
+    Requirement(
+        id="channels.outbox-retry",
+        source=_OUTBOX,
+        text="A reply that a platform did not take is tried again, later each time, and nothing is"
+        " given up because the platform or the daemon is away.",
+    ),
+    Requirement(
+        id="channels.outbox-rate",
+        source=_OUTBOX,
+        text="Nothing is posted to a channel again before the time that its platform asked for.",
+    ),
+    Requirement(
+        id="channels.outbox-given-up",
+        source=_OUTBOX,
+        text="A reply that its platform refuses, or that keeps failing while others are taken, is"
+        " given up, holds up no other, and is seen in the ledger, the status and the log.",
+    ),
+    Requirement(
+        id="channels.outbox-drain",
+        source="issue 7 item 1",
+        text="An adapter that is told to end delivers what it claimed and claims nothing more.",
+    ),
+    Requirement(
+        id="channels.live-edit",
+        source="decision 68",
+        text="Where it is switched on, one message shows a reply while it is made, changed at most"
+        " once per second, and becomes the reply; nothing of a reply that does not come stays.",
+    ),
 )
