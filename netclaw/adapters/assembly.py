@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from netclaw.adapters.driver import Clicked, Incoming, Received
+from netclaw.adapters.driver import Clicked, Received
+from netclaw.adapters.ingress import Pipeline
 from netclaw.adapters.parts import HostContext, Parts
 
 
 def assemble(context: HostContext) -> Parts:
     """The parts of this process."""
-    return Parts(ingress=Refusing(context), outbound=Silent(), prompts=Silent(), progress=Silent())
-
-
-class Refusing:
-    """An ingress that serves nobody: default deny, until a place and a person are allowed."""
-
-    def __init__(self, context: HostContext) -> None:
-        self._counters = context.counters
-
-    async def take(self, incoming: Incoming) -> None:
-        """Count the message and have done with it."""
-        self._counters.received += 1
-        self._counters.denied += 1
-        await incoming.acknowledge()
+    prompts = Silent()
+    ingress = Pipeline(context, prompts.take_letter)
+    return Parts(ingress=ingress, outbound=Silent(), prompts=prompts, progress=Silent())
 
 
 class Silent:

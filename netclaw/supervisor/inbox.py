@@ -14,7 +14,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from netclaw.core.errors import StorageReadOnlyError, TooLargeError
+from netclaw.core.errors import DeniedByPolicyError, TooLargeError
 from netclaw.core.settings import SessionStorage
 from netclaw.core.text import storable
 
@@ -54,7 +54,7 @@ def put_into_inbox(storage: SessionStorage, upload: Path, name: str) -> str:
     """Copy an upload; answers the path of the copy.
 
     A file that is there already, by name and content, is that copy: a message that is taken twice
-    leaves one. Raises `StorageReadOnlyError` when something that is no folder is in the way,
+    leaves one. Raises `DeniedByPolicyError` when something that is no folder is in the way,
     `TooLargeError` for too many files of one name, and `OSError`.
     """
     Path(storage.workspace).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def put_into_inbox(storage: SessionStorage, upload: Path, name: str) -> str:
         folder = _open_folder(storage.workspace)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise StorageReadOnlyError("Something stands where the inbox should be.") from None
+            raise DeniedByPolicyError("Something stands where the inbox should be.") from None
         raise
     copy = upload.with_name(f"{upload.name}-{secrets.token_hex(4)}{COPY}")
     try:

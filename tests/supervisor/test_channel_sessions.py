@@ -11,7 +11,6 @@ from netclaw.core.authority import Audience, Authenticity, Principal, SourceKind
 from netclaw.core.errors import (
     DeniedByPolicyError,
     NotFoundError,
-    StorageReadOnlyError,
     TooLargeError,
 )
 from netclaw.core.ids import SessionId
@@ -150,7 +149,7 @@ async def test_no_link_leads_a_file_elsewhere(world: InProcess, tmp_path: Path) 
     assert Path((await bring(world, token, "b.txt", b"kept")).path).name == "b (2).txt"
     folder.rename(folder.with_name("old"))
     folder.symlink_to(tmp_path)
-    assert isinstance(await refused(bring(world, token, "c.txt", b"x")), StorageReadOnlyError)
+    assert isinstance(await refused(bring(world, token, "c.txt", b"x")), DeniedByPolicyError)
     assert "c.txt" not in names_in(tmp_path)
 
 
