@@ -99,6 +99,12 @@ class Awareness:
         self.wakes.settings_changed()
 
     def stop(self) -> None:
-        """The daemon ends: wake nobody any more, end the streams of those who follow the log."""
+        """The daemon ends: wake nobody any more."""
         self.wakes.stop()
+
+    def end_tails(self) -> None:
+        """Sessions are at rest: end the streams of those who follow the log, new ones included.
+
+        Not before: whoever follows would connect again and again as long as a drain takes.
+        """
         self.tails.close()

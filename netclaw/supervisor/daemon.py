@@ -304,7 +304,6 @@ class Supervisor:
 
     async def _end(self, *, is_restart: bool) -> None:
         self._is_watching_over.set()
-        self._awareness.stop()
         self._monitor.stop()
         extra_s = self._extra_s(Wish.RESTART if is_restart else Wish.STOP)
         self._drain = Drain(
@@ -313,6 +312,7 @@ class Supervisor:
             self._keeper,
             self.gateway,
             self._attachments,
+            self._awareness,
             self._servers,
             self._adapters,
             extra_s=extra_s,

@@ -9,6 +9,7 @@ from netclaw.core.session.after_drain import AfterDrain
 from netclaw.core.session.phase import Phase
 from netclaw.supervisor.adapters import Adapters
 from netclaw.supervisor.attach import Attachments
+from netclaw.supervisor.awareness import Awareness
 from netclaw.supervisor.gateway_api import Gateway
 from netclaw.supervisor.keeper import Keeper
 from netclaw.supervisor.live_session import EndReason
@@ -39,6 +40,7 @@ class Drain:
         keeper: Keeper,
         gateway: Gateway,
         attachments: Attachments,
+        awareness: Awareness,
         servers: Servers,
         adapters: Adapters,
         *,
@@ -49,6 +51,7 @@ class Drain:
         self._keeper = keeper
         self._gateway = gateway
         self._attachments = attachments
+        self._awareness = awareness
         self._servers = servers
         self._adapters = adapters
         self._extra_s = extra_s
@@ -66,6 +69,7 @@ class Drain:
         the store afterwards.
         """
         self._keeper.is_draining = True
+        self._awareness.stop()
         self._gateway.stop_notice = RESTART_NOTICE if is_restart else STOP_NOTICE
         await self._servers.say_draining()
         slots = list(self._router.slots)
@@ -76,6 +80,7 @@ class Drain:
         await self._drain_sessions(slots, is_restart=is_restart)
         await self._drain_adapters()
         self._attachments.close()
+        self._awareness.end_tails()
         await self._servers.stop_public(CALL_GRACE_S)
         await self._end_keepers()
         await self._servers.stop_host()

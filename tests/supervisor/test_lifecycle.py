@@ -89,6 +89,38 @@ async def test_messages_sent_during_a_drain_are_kept_told_about_and_run_afterwar
     assert "TurnRecorded" in await world.events("hello")
 
 
+@pytest.mark.requirement("signals.tail")
+async def test_who_follows_the_log_is_told_of_changes_until_the_drain_is_over(
+    world: InProcess,
+) -> None:
+    release = asyncio.Event()
+
+    async def slow_to_drain(peer: Peer) -> int:
+        await peer.connect()
+        await peer.phase("ready")
+        await peer.expect("command")
+        await release.wait()
+        return int(ExitCode.PASSIVATED)
+
+    world.spawner.scripts = [slow_to_drain]
+    await world.send("hello", "first")
+    await world.until_phase("hello", "ready")
+    request = admin_pb2.TailSignalsRequest(since=0)
+    early = world.admin.TailSignals(request, metadata=world.metadata)
+    await early.initial_metadata()
+    world.supervisor.wish(Wish.STOP)
+    await world.until(lambda: world.supervisor.state == "draining")
+    goal = admin_pb2.SetGoalRequest(session_id="hello", text="Ship it")
+    await world.admin.SetGoal(goal, metadata=world.metadata)
+    late = world.admin.TailSignals(request, metadata=world.metadata)
+    for tail in (early, late):
+        assert [event.summary for event in (await tail.read()).events] == ["goal created"]
+    release.set()
+    for tail in (early, late):
+        assert await tail.read() is grpc.aio.EOF
+    await world.ended()
+
+
 @pytest.mark.requirement("supervisor.drain")
 async def test_a_session_that_does_not_drain_is_killed_at_the_end_of_its_budget() -> None:
     async def stubborn(peer: Peer) -> int:
