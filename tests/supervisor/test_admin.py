@@ -308,8 +308,10 @@ async def upload(world: InProcess, *pieces: bytes, name: str = "a.txt") -> Media
 
     async def chunks() -> AsyncIterator[gateway_pb2.UploadChunk]:
         for number, piece in enumerate(pieces):
-            first = {"session_id": "hello", "name": name, "media_type": "text/plain"}
-            yield gateway_pb2.UploadChunk(data=piece, **(first if not number else {}))
+            chunk = gateway_pb2.UploadChunk(data=piece)
+            if number == 0:
+                chunk.session_id, chunk.name, chunk.media_type = "hello", name, "text/plain"
+            yield chunk
 
     answer = await world.gateway.Upload(chunks(), metadata=world.metadata)
     found: MediaRef = answer.media
