@@ -259,6 +259,10 @@ class SessionLetters:
         except (InvalidArgumentError, NotFoundError) as error:
             _log.info("a reply to session %s is dropped: %s", sent.sender, error.sentence)
             await self._services.store.drop_send(sent.send_id)
+        except (StorageError, DrainingError):
+            raise  # no other reply would fare better
+        except NetclawError as error:
+            _log.error("a reply to session %s waits: %s", sent.sender, error.sentence)
 
 
 def _report(sent: SentMessage) -> SendReport:

@@ -9,128 +9,49 @@ from dataclasses import replace
 
 import pytest
 
-from netclaw.core.authority import Audience, Authority, Principal, SourceKind
+from netclaw.core.authority import Audience, Authority, SourceKind
 from netclaw.core.errors import (
     DeniedByPolicyError,
     InvalidArgumentError,
-    NetclawError,
     NotFoundError,
     StorageTimeoutError,
 )
-from netclaw.core.ids import AppendId, CallId, SessionId, TurnId, chat_key
-from netclaw.core.session.events import InputAdmitted, SessionKind, TurnStarted
+from netclaw.core.ids import SessionId, TurnId
+from netclaw.core.session.events import InputAdmitted
 from netclaw.core.session.goal_events import GoalStatus
 from netclaw.core.session.inter_session import SendStatus
-from netclaw.core.signals.events import SignalKind, compacted
-from netclaw.ports.journal import AppendRequest, NewSession
 from netclaw.ports.sessions import (
-    Asking,
     GoalQuestion,
     HistoryQuestion,
     ListQuestion,
     SendOrder,
     SendReport,
     StatusQuestion,
-    StatusView,
     WaitQuestion,
 )
 from netclaw.supervisor import session_views
 from netclaw.supervisor.consents import Asker
-from netclaw.supervisor.session_desk import SessionDesk
-from netclaw.testing.people import authority
 from netclaw.wire import sessions as said
 from netclaw.wire.convert import recorded_of
-from netclaw.wire.journal_codec import encode_event
-from tests.supervisor.world import InProcess
-
-PERSONAL, TEAM, PUBLIC = (SessionId(f"cli/{name}") for name in ("own", "team", "public"))
-OTHER_TEAM, OTHER_PUBLIC = SessionId("cli/team-two"), SessionId("cli/public-two")
-AUDIENCES = {
-    PERSONAL: Audience.PERSONAL,
-    TEAM: Audience.TEAM,
-    OTHER_TEAM: Audience.TEAM,
-    PUBLIC: Audience.PUBLIC,
-    OTHER_PUBLIC: Audience.PUBLIC,
-}
-TURN = TurnId("t1")
-CALL = CallId("call000000000001")
-
-
-def claimed(audience: Audience = Audience.PERSONAL) -> Asking:
-    """A turn that says of itself that it is an operator's, of this audience."""
-    by = authority("me", Principal.OPERATOR, audience=audience, session_id=SessionId("cli/forged"))
-    return Asking(turn_id=TURN, authority=by)
-
-
-class Desk:
-    """The desk of a supervisor, asked as the process of a session asks it."""
-
-    def __init__(self, world: InProcess) -> None:
-        self.world = world
-        self._desk = SessionDesk(world.supervisor.services, world.supervisor.router)
-
-    async def ask(self, by: SessionId, kind: str, question: said.Said) -> bytes:
-        """One question."""
-        asker = Asker(session_id=by, audience=AUDIENCES[by])
-        return await self._desk.answer(asker, kind, said.encode(question))
-
-    async def status(self, by: SessionId, key: str, asking: Asking | None = None) -> StatusView:
-        """`session_status` of a session."""
-        question = StatusQuestion(asking=asking or claimed(), key=key, since=0)
-        return said.decode(await self.ask(by, said.ASK_STATUS, question), StatusView)
-
-    async def refusal(self, by: SessionId, key: str, asking: Asking | None = None) -> NetclawError:
-        """What `session_status` is refused with."""
-        with pytest.raises(NetclawError) as caught:
-            await self.status(by, key, asking)
-        return caught.value
-
-    async def listed(self, by: SessionId, asking: Asking | None = None) -> set[str]:
-        """The keys of `sessions_list`."""
-        answer = await self.ask(by, said.ASK_LIST, ListQuestion(asking=asking or claimed()))
-        return {row["sessionKey"] for row in json.loads(answer)["sessions"]}
-
-    async def send(self, by: SessionId, key: str, message: str = "hello") -> SendReport:
-        """`sessions_send`."""
-        order = SendOrder(asking=claimed(), call_id=CALL, message=message, key=key)
-        return said.decode(await self.ask(by, said.ASK_SEND, order), SendReport)
+from tests.supervisor.desks import (
+    AUDIENCES,
+    CALL,
+    OTHER_PUBLIC,
+    OTHER_TEAM,
+    PERSONAL,
+    PUBLIC,
+    TEAM,
+    Desk,
+    claimed,
+    opened,
+)
 
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
     """Sessions of every audience, each in a turn."""
-    async with InProcess() as world:
-        for session_id, audience in AUDIENCES.items():
-            await begin(world, session_id, audience)
-        yield Desk(world)
-
-
-async def begin(world: InProcess, session_id: SessionId, audience: Audience) -> None:
-    """A session in the middle of a turn; no process runs it."""
-    store = world.store
-    await store.create_session(
-        NewSession(
-            session_id=session_id,
-            kind=SessionKind.MAIN,
-            channel=SourceKind.CLI,
-            audience=audience,
-            storage_root=str(world.home.root / "sessions" / session_id.replace("/", "-")),
-            at=1,
-        )
-    )
-    start = await store.begin_incarnation(session_id, at=1)
-    started = TurnStarted(turn_id=TURN, input_ids=(), authority=claimed(audience).authority)
-    await store.append(
-        AppendRequest(
-            session_id=session_id,
-            append_id=AppendId(f"a-{session_id}"),
-            incarnation=start.incarnation,
-            expected_head=start.record.head,
-            events=(encode_event(started),),
-            at=1,
-            cause="test",
-        )
-    )
+    async with opened() as made:
+        yield made
 
 
 @pytest.mark.requirement("sessions.visibility", "sessions.authority")
@@ -328,46 +249,3 @@ async def test_a_question_that_is_none_is_refused(desk: Desk) -> None:
     question = StatusQuestion(asking=claimed(), key="", since=-1)
     with pytest.raises(InvalidArgumentError):
         await desk.ask(PERSONAL, said.ASK_STATUS, question)
-
-
-@pytest.mark.requirement("sessions.status", "sessions.visibility")
-async def test_a_run_that_was_removed_is_answered_for_by_the_log(desk: Desk) -> None:
-    """A notice about a run may be told after its end; what it says to call must answer."""
-    run = SessionId(f"{TEAM}/sub/abcdefghijklmnop")
-    await had_run(desk, run)
-    for by in (TEAM, OTHER_TEAM, PERSONAL):
-        view = await desk.status(by, run)
-        assert view.changes is not None
-        assert [event.kind for event in view.changes.events] == [SignalKind.COMPACTED]
-        assert view.state_version == view.changes.events[-1].sequence
-        assert "phase: over" in view.text
-    assert isinstance(await desk.refusal(PUBLIC, run), NotFoundError)
-
-
-@pytest.mark.requirement("sessions.status", "sessions.visibility")
-async def test_a_removed_run_of_a_broader_conversation_never_was(desk: Desk) -> None:
-    run = SessionId(f"{PERSONAL}/sub/abcdefghijklmnop")
-    await had_run(desk, run)
-    assert (await desk.status(PERSONAL, run)).key == run
-    for by, asking in ((TEAM, None), (PUBLIC, None), (PERSONAL, claimed(Audience.TEAM))):
-        hidden = await desk.refusal(by, run, asking)
-        assert hidden.sentence == f'There is no session "{run}".'
-    never = await desk.refusal(PERSONAL, f"{PERSONAL}/sub/ponmlkjihgfedcba")
-    assert isinstance(never, NotFoundError)
-
-
-async def had_run(desk: Desk, run: SessionId) -> None:
-    """A child run of which the log alone is left."""
-    await desk.world.store.create_session(
-        NewSession(
-            session_id=run,
-            kind=SessionKind.CHILD,
-            channel=SourceKind.CHILD,
-            audience=Audience.TEAM,
-            parent=chat_key(run),
-            storage_root=str(desk.world.home.root / "sessions" / "run"),
-            at=1,
-        )
-    )
-    await desk.world.store.record_signal(compacted(run, operation="once", at=1))
-    await desk.world.store.delete_session(run)
