@@ -6,6 +6,7 @@ import asyncio
 
 from netclaw.adapters.driver import Clicked, Received
 from netclaw.adapters.ingress import Pipeline
+from netclaw.adapters.outbound import Deliveries
 from netclaw.adapters.parts import HostContext, Parts
 
 
@@ -13,7 +14,7 @@ def assemble(context: HostContext) -> Parts:
     """The parts of this process."""
     prompts = Silent()
     ingress = Pipeline(context, prompts.take_letter)
-    return Parts(ingress=ingress, outbound=Silent(), prompts=prompts, progress=Silent())
+    return Parts(ingress=ingress, outbound=Deliveries(context), prompts=prompts, progress=Silent())
 
 
 class Silent:

@@ -50,8 +50,6 @@ REOPENED_CAP_S = 3600.0
 RETRY_S = 1.0
 """Before a wake that could not be admitted is tried again; doubled each time."""
 RETRY_CAP_S = 60.0
-MESSENGERS = frozenset({SourceKind.SLACK, SourceKind.DISCORD, SourceKind.MATTERMOST})
-"""Channels to which a session can post an answer."""
 
 
 @dataclass(slots=True)
@@ -320,7 +318,7 @@ class Wakes:
         A session of the command line has no place to post to; who is attached sees it anyway.
         """
         is_on = self._services.settings.current.signals.wake_replies
-        if not is_on or record.channel not in MESSENGERS:
+        if not is_on or not record.channel.is_chat_channel:
             return ()
         return (DeliveryTarget(channel=record.channel, address=record.session_id),)
 
