@@ -148,7 +148,7 @@ class WriteScope:
         """A session's row to work on. Raises `NotFoundError`."""
         row = self.find(session_id)
         if row is None:
-            raise NotFoundError(f'There is no session "{session_id}".')
+            raise NotFoundError(f"There is no session {session_id}.")
         return row
 
     def unsaved_keys(self) -> list[str]:

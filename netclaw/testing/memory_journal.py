@@ -110,7 +110,7 @@ class MemoryJournal(
     def _known(self, session_id: SessionId) -> MemorySession:
         session = self._data.sessions.get(session_id)
         if session is None:
-            raise NotFoundError(f'There is no session "{session_id}".')
+            raise NotFoundError(f"There is no session {session_id}.")
         return session.copy()
 
     def _keep(

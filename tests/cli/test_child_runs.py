@@ -166,8 +166,9 @@ def test_definitions_are_checked(cli: Cli, home: Home, tmp_path: Path) -> None:
     (folder / "broken.md").write_text("nothing")
     refused = cli("agents", "validate", "--json")
     assert refused.code == 1
-    assert refused.lines[0]["problems"][0]["file"] == "broken.md"
-    assert [agent["name"] for agent in refused.lines[0]["agents"]] == ["scout"]
+    assert refused.json["problems"][0]["file"] == "broken.md"
+    assert [agent["name"] for agent in refused.json["agents"]] == ["scout"]
+    assert "fix: Mend it" in refused.err
     draft = tmp_path / "draft.md"
     draft.write_text(GOOD.replace("scout", "no good"))
     refused = cli("agents", "validate", str(draft))

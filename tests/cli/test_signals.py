@@ -162,7 +162,9 @@ def test_watches_are_listed_to_the_last_page(cli: Cli, daemon: ScriptedDaemon) -
     only = cli.ok("signals", "watches", "zeta", "--json").json
     assert [row["target"] for row in only] == ["notes"]
     daemon.replies["ListWatches"] = admin_pb2.ListWatchesResponse()
-    assert "nobody watches" in cli.ok("signals", "watches").out
+    assert cli.ok("signals", "watches").out.startswith("nobody watches; begin with")
+    said = cli.ok("signals", "watches", "notes").out
+    assert said.startswith("notes watches nobody and nobody watches it; begin with")
     assert cli.ok("signals", "watches", "--json").json == []
 
 

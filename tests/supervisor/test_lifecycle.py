@@ -114,7 +114,9 @@ async def test_who_follows_the_log_is_told_of_changes_until_the_drain_is_over(
     await world.admin.SetGoal(goal, metadata=world.metadata)
     late = world.admin.TailSignals(request, metadata=world.metadata)
     for tail in (early, late):
-        assert [event.summary for event in (await tail.read()).events] == ["goal created"]
+        batch = await tail.read()
+        assert isinstance(batch, admin_pb2.SignalsTail)
+        assert [event.summary for event in batch.events] == ["goal created"]
     release.set()
     for tail in (early, late):
         assert await tail.read() is grpc.aio.EOF

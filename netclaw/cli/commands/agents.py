@@ -8,6 +8,7 @@ import click
 
 from netclaw.cli.app import App, JsonRow, compact
 from netclaw.cli.command import Entry, LazyGroup, command
+from netclaw.cli.failure import EXIT_FAILURE, print_failure
 from netclaw.cli.words import counted, shorten
 from netclaw.core.agents import AgentBook, AgentDefinition
 from netclaw.core.errors import InvalidArgumentError
@@ -62,10 +63,10 @@ def list_agents(app: App) -> None:
     "validate", examples=("netclaw agents validate", "netclaw agents validate draft.md --json")
 )
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-def validate(app: App, *, files: tuple[Path, ...]) -> None:
+def validate(app: App, *, files: tuple[Path, ...]) -> int:
     """Check the agents of the home, or these files; exits with an error if one is no definition.
 
-    With --json {agents, problems}.
+    With --json {agents, problems}; it needs no daemon.
     """
     book = _book(app, files)
     if app.is_json:
@@ -83,11 +84,14 @@ def validate(app: App, *, files: tuple[Path, ...]) -> None:
             app.say(f"ok  {agent.source}: {agent.name}")
         for problem in book.problems:
             app.say(f"bad {problem.source}: {problem.sentence}")
-    if book.problems:
-        raise InvalidArgumentError(
-            f"{counted(len(book.problems), 'file')} cannot be used as an agent.",
-            fix="Mend it, or take it out of the folder agents.",
-        )
+    if not book.problems:
+        return 0
+    print_failure(  # --json has said it: one value, as everywhere
+        app.command,
+        f"{counted(len(book.problems), 'file')} cannot be used as an agent.",
+        "Mend it, or take it out of the folder agents.",
+    )
+    return EXIT_FAILURE
 
 
 def _book(app: App, files: tuple[Path, ...]) -> AgentBook:

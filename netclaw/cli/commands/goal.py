@@ -70,7 +70,8 @@ def show(app: App, *, session_id: str) -> None:
 def set_goal(app: App, *, session_id: str, text: str | None, status: str | None) -> None:
     """Set or reword the goal of a session, move it to a status, or both.
 
-    A new goal is active. What is so already changes nothing, and nobody is told.
+    A new goal is active; it has at most 2,000 characters. What is so already changes nothing, and
+    nobody is told.
     """
     if text is None and status is None:
         raise click.UsageError("Give a TEXT, a --status, or both.")

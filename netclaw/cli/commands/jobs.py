@@ -127,7 +127,7 @@ def show(app: App, *, job_id: str) -> None:
 def cancel(app: App, *, job_id: str) -> None:
     """Kill a job with all its processes, or take it out of the queue.
 
-    Its session tells of it like of any other end.
+    Its session is told of it as of any other end.
     """
     row = named(all_jobs(app), job_id)
     with DaemonClient(app.home) as client:

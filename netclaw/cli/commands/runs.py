@@ -124,7 +124,7 @@ def show(app: App, *, run_id: str) -> None:
 def cancel(app: App, *, run_id: str) -> None:
     """End a run: it starts nothing any more, and what it has running is killed.
 
-    Its session tells of it like of any other end.
+    Its session is told of it as of any other end.
     """
     row = named(all_runs(app), run_id)
     with DaemonClient(app.home) as client:

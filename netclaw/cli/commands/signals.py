@@ -147,7 +147,12 @@ def watches(app: App, *, session_id: str) -> None:
         app.emit([watch_row(row) for row in rows])
         return
     if not rows:
-        app.say("nobody watches; begin with `netclaw signals watch WATCHER TARGET`")
+        nobody = (
+            f"{printable(session_id)} watches nobody and nobody watches it"
+            if session_id
+            else "nobody watches"
+        )
+        app.say(f"{nobody}; begin with `netclaw signals watch WATCHER TARGET`")
         return
     app.table(
         ("watcher", "target", "knows", "newest", "notice"),

@@ -72,7 +72,10 @@ def _after(goal: Goal, change: GoalChange) -> Goal:
         )
     if not text:
         if change.status is not None:
-            raise InvalidArgumentError("There is no goal whose status could be set.")
+            raise InvalidArgumentError(
+                "There is no goal whose status could be set.",
+                fix="Give it words first; it is active then.",
+            )
         return NO_GOAL
     return Goal(text=text, status=change.status or _status(goal, text))
 
