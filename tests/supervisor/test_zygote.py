@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
@@ -13,6 +14,7 @@ import pytest
 from netclaw.core.ids import SessionId
 from netclaw.ports.spawner import Bootstrap
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
+from netclaw.supervisor.spawn.zygote import serve
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -90,3 +92,12 @@ async def test_a_stopped_zygote_is_replaced_and_its_session_starts_by_exec(make:
     await start_and_end(spawner)
     await warm_zygote(spawner, other_than=stuck)
     await start_and_end(spawner)
+
+
+@pytest.mark.requirement("daemon.zygote-lost")
+def test_a_supervisor_that_dies_with_an_answer_unread_is_gone_and_no_fault() -> None:
+    supervisor, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with control:
+        control.send(b"an answer")
+        supervisor.close()
+        serve(control, lambda _bootstrap: 0)

@@ -17,6 +17,7 @@ one way).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import json
@@ -51,7 +52,12 @@ def thread_count() -> int:
 
 
 def serve(control: socket.socket, entry: Entry) -> None:
-    """Answer fork requests until the supervisor closes its end."""
+    """Answer fork requests until the supervisor closes its end, or dies in the middle of one."""
+    with contextlib.suppress(ConnectionError):
+        _serve(control, entry)
+
+
+def _serve(control: socket.socket, entry: Entry) -> None:
     while True:
         packet = control.recv(MAX_BOOTSTRAP_BYTES)
         if not packet:
