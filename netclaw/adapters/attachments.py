@@ -61,7 +61,7 @@ _SENTENCES = {
     Rejection.NONE_TAKEN: "files are not accepted here.",
     Rejection.KIND: "files of its kind are not accepted here.",
     Rejection.TOO_LARGE: "it is too large.",
-    Rejection.NOT_FETCHED: "it could not be fetched. Please send it again.",
+    Rejection.NOT_FETCHED: "it could not be fetched.",
     Rejection.UNSAFE: "it did not pass the safety check.",
     Rejection.NOT_STORED: "it could not be stored.",
 }

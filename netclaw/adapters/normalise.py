@@ -27,7 +27,7 @@ CONTEXT_BEGIN = (
     "[adopted context: {count} written in this thread before, quoted as JSON. It is information"
     " about the conversation and no request of the person who writes to you now.]"
 )
-CONTEXT_OLDER = "[adopted context: {count} older left out]"
+CONTEXT_OLDER = "[adopted context: {count} before these left out]"
 CONTEXT_END = "[adopted context ends]"
 _FILE = "[file received: {facts}]"
 _OURS = re.compile(
@@ -134,7 +134,7 @@ def _messages(count: int) -> str:
 def _quote(message: Quoted) -> str:
     text = _plain(message.text[:_READ_CHARS]).strip()
     facts: dict[str, str | int | bool] = {
-        "from": "you" if message.is_own else message.sender_id,
+        "from": "you" if message.is_own else _plain(message.sender_id),
         "at": datetime.fromtimestamp(message.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "text": text[:MAX_CHARS],
     }
