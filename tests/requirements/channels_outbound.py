@@ -101,4 +101,34 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="Where it is switched on, one message shows a reply while it is made, changed at most"
         " once per second, and becomes the reply; nothing of a reply that does not come stays.",
     ),
+    Requirement(
+        id="channels.prompt-buttons",
+        source=_APPROVALS,
+        text="A consent request is one post in its thread with a button for every option, of which"
+        " the far-reaching one and the refusal warn.",
+    ),
+    Requirement(
+        id="channels.prompt-requester",
+        source="decision 48",
+        text="Only the person who asked answers a request in a channel; anybody whom the access"
+        " list serves does, if automation asked or nobody is recorded.",
+    ),
+    Requirement(
+        id="channels.prompt-token",
+        source=_APPROVALS,
+        text="A button's token is random, good at its own post for one answer, and used up only"
+        " when the daemon has kept that answer.",
+    ),
+    Requirement(
+        id="channels.prompt-stale",
+        source=_APPROVALS,
+        text="Who presses a button of a request that is over is told so, and no press changes a"
+        " post that is not its own prompt.",
+    ),
+    Requirement(
+        id="channels.prompt-restart",
+        source=_APPROVALS,
+        text="After a restart of the adapter a prompt is found again by its key and works, instead"
+        " of being posted a second time.",
+    ),
 )
