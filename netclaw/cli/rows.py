@@ -114,6 +114,8 @@ def detail_row(detail: gateway_pb2.SessionDetail) -> JsonRow:
             "jobs": list(detail.jobs),
             "parent": detail.parent or None,
             "children": list(detail.children),
+            "upstream": detail.upstream or None,
+            "upstreamOthers": list(detail.upstream_others) or None,
         }
     )
 

@@ -96,6 +96,9 @@ class UpstreamStore(Protocol):
     async def upstream_link(self, session_id: SessionId) -> UpstreamLink | None:
         """The link of a session."""
 
+    async def adopters_of(self, path: str) -> tuple[SessionId, ...]:
+        """Sessions with a link to this file, by id; followed for none of them if several."""
+
     async def own_side(self, session_id: SessionId) -> OwnSide | None:
         """The session as a check must know it; None if it is gone."""
 

@@ -72,6 +72,9 @@ _ADVANCE = (
     "UPDATE session_upstream_links SET last_marker_json = ?, last_scanned_at = ?, updated_at = ?"
     " WHERE session_key = ?"
 )
+_ADOPTERS = (
+    "SELECT session_key FROM session_upstream_links WHERE thread_id = ? ORDER BY session_key"
+)
 _OWN_SIDE = "SELECT id, life, admitted_inputs FROM sessions WHERE key = ?"
 _OWN_MESSAGES = (
     "SELECT j.type, j.version, j.payload FROM inputs AS i"
@@ -97,6 +100,10 @@ class UpstreamLinks:
     async def upstream_link(self, session_id: SessionId) -> UpstreamLink | None:
         """The link of a session."""
         return await self._readers.read(lambda db: find(db, session_id))
+
+    async def adopters_of(self, path: str) -> tuple[SessionId, ...]:
+        """Sessions with a link to a file."""
+        return await self._readers.read(lambda db: _adopters(db, path))
 
     async def own_side(self, session_id: SessionId) -> OwnSide | None:
         """The session as a check must know it."""
@@ -292,6 +299,10 @@ def _watched(db: Database) -> tuple[WatchedLink, ...]:
         WatchedLink(link=_link_from(tuple(values)), is_idle=bool(is_idle))
         for *values, is_idle in db.rows(_WATCHED, ())
     )
+
+
+def _adopters(db: Database, path: str) -> tuple[SessionId, ...]:
+    return tuple(SessionId(cast("str", key)) for (key,) in db.rows(_ADOPTERS, (path,)))
 
 
 def _own_side(db: Database, session_id: SessionId) -> OwnSide | None:

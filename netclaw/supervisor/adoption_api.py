@@ -12,8 +12,8 @@ from netclaw.core.errors import HeadMovedError, InvalidArgumentError, NotFoundEr
 from netclaw.core.ids import SessionId, may_create_by_name, parse_session_id
 from netclaw.core.session.events import SessionKind
 from netclaw.core.session.state import SessionState
-from netclaw.core.signals.upstream import UpstreamMarker
-from netclaw.ports.upstream import Adopted, Adoption, NewBase
+from netclaw.core.signals.upstream import UpstreamLink, UpstreamMarker
+from netclaw.ports.upstream import Adopted, Adoption, NewBase, UpstreamStore
 from netclaw.supervisor.callers import Caller, audience_for_new_session
 from netclaw.supervisor.crashes import read_state
 from netclaw.supervisor.envelope import check_layout
@@ -24,6 +24,14 @@ from netclaw.supervisor.signals_api import operator_at_host
 from netclaw.supervisor.transcript_files import Transcript, read_transcript
 from netclaw.wire.v1 import admin_pb2 as pb
 from netclaw.wire.v1.common_pb2 import Sender
+
+
+async def other_adopters(store: UpstreamStore, link: UpstreamLink | None) -> list[SessionId]:
+    """Sessions that keep a link's file from being followed, because they were adopted from it."""
+    if link is None:
+        return []
+    adopters = await store.adopters_of(link.source.path)
+    return [adopter for adopter in adopters if adopter != link.session_id]
 
 
 class AdminAdoptions:
@@ -49,6 +57,7 @@ class AdminAdoptions:
             created=isinstance(adoption.base, NewBase),
             messages=0 if taken is None else len(taken.messages),
             omitted=0 if taken is None else taken.omitted,
+            others=await other_adopters(self._services.store, adopted.link),
         )
 
     async def _check_adopter(self, session_id: SessionId) -> None:

@@ -16,6 +16,7 @@ from netclaw.core.ids import SessionId, parse_session_id
 from netclaw.core.messages import Usage
 from netclaw.core.session.events import TurnRecorded
 from netclaw.ports.journal import JournalRow, SessionRecord
+from netclaw.supervisor.adoption_api import other_adopters
 from netclaw.supervisor.callers import Caller, check_channel, may_see, parse_source
 from netclaw.supervisor.crashes import read_state, read_state_if_readable
 from netclaw.supervisor.history_pages import history_page
@@ -77,6 +78,8 @@ class GatewayReads:
         storage = self._services.envelopes.shown(record.session_id, record)
         window = self._window()
         approvals, runs, jobs = open_work(state)
+        is_operator = caller.is_operator  # files and other sessions are no business of an adapter
+        link = await self._services.store.upstream_link(record.session_id) if is_operator else None
         return pb.SessionDetail(
             row=session_row(record, self._router.find(record.session_id), context_window=window),
             storage_root=storage.root,
@@ -90,6 +93,8 @@ class GatewayReads:
             parent=record.parent or "",
             children=await self._services.store.children_of(record.session_id),
             working_directory=state.working_directory,
+            upstream=link.source.path if link is not None else "",
+            upstream_others=await other_adopters(self._services.store, link),
         )
 
     def _window(self) -> int:

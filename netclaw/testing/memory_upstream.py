@@ -98,6 +98,11 @@ class MemoryUpstream:
         """The link of a session."""
         return self._find(session_id)
 
+    async def adopters_of(self, path: str) -> tuple[SessionId, ...]:
+        """Sessions with a link to a file."""
+        adopters = (link.session_id for link in self._all_links() if link.source.path == path)
+        return tuple(sorted(adopters))
+
     async def own_side(self, session_id: SessionId) -> OwnSide | None:
         """The session as a check must know it."""
         session = self._data.sessions.get(session_id)

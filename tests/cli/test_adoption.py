@@ -63,6 +63,15 @@ def test_people_are_told_what_was_left_out_and_what_is_followed(
     )
     said = cli.ok("sessions", "adopt", "/t/talk.jsonl", "--session", "notes").out
     assert "keeps its own history" in said
+    daemon.replies["AdoptTranscript"] = admin_pb2.AdoptTranscriptResponse(
+        session_id="a b", catalog="jsonl", upstream="/t/talk.jsonl", messages=2, others=["x", "y"]
+    )
+    said = cli.ok("sessions", "adopt", "/t/talk.jsonl", "--session", "a b").out
+    assert "followed for nobody: x, y adopted it, too" in said
+    assert "follows" not in said
+    assert "netclaw chat --resume 'a b'" in said
+    row = cli.ok("sessions", "adopt", "/t/talk.jsonl", "--json").json
+    assert row["others"] == ["x", "y"]
 
 
 @pytest.mark.requirement("signals.cli-adopt")

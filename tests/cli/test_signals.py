@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
-from netclaw.wire.v1 import admin_pb2
+from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from tests.cli.runner import Cli
 from tests.cli.scripted_daemon import AT_MS, ScriptedDaemon
 from tests.cli.test_completion import offered
@@ -223,6 +223,15 @@ def test_sessions_tell_of_versions_goals_and_watches(cli: Cli, daemon: ScriptedD
     words = cli.ok("sessions", "show", "notes").out
     for text in ("Ship it (paused)", "watched by", "boss, zeta", "not told yet of"):
         assert text in words
+    assert "adopted from" not in words
+    daemon.replies["GetSession"] = gateway_pb2.SessionDetail(
+        upstream="/t/a.jsonl", upstream_others=["x"]
+    )
+    shown = cli.ok("sessions", "show", "notes", "--json").json
+    assert (shown["upstream"], shown["upstreamOthers"]) == ("/t/a.jsonl", ["x"])
+    told = cli.ok("sessions", "show", "notes")
+    assert "adopted from        /t/a.jsonl" in told.out
+    assert "followed for none of them" in told.err
     quiet = cli.ok("sessions", "show", "quiet").out
     assert "watched by" not in quiet
     assert "goal" not in quiet

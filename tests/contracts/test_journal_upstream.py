@@ -200,7 +200,10 @@ async def test_a_transcript_of_two_sessions_is_looked_at_for_neither(journal_wor
     await journal_world.journal.adopt(adoption(journal_world, session_id=twin))
     await journal_world.journal.watch_session(OTHER, twin, at=1)
     assert await journal_world.journal.watched_links() == ()
+    assert await journal_world.journal.adopters_of(SOURCE.path) == tuple(sorted((SESSION, twin)))
+    assert await journal_world.journal.adopters_of("/t/another.jsonl") == ()
     await journal_world.journal.delete_session(twin)
+    assert await journal_world.journal.adopters_of(SOURCE.path) == (SESSION,)
     assert [item.link.session_id for item in await journal_world.journal.watched_links()] == [
         SESSION
     ]

@@ -19,7 +19,7 @@ from netclaw.core.signals.upstream import FileFacts
 from netclaw.supervisor import upstream_monitor
 from netclaw.supervisor.transcript_files import Piece, read_piece
 from netclaw.supervisor.upstream_monitor import UpstreamMonitor
-from netclaw.wire.v1 import admin_pb2
+from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from tests.supervisor.world import InProcess
 
 SESSION = SessionId("cli/adopted")
@@ -122,6 +122,23 @@ async def test_a_look_tells_of_what_was_added(followed: Followed) -> None:
     await followed.monitor.tick()
     await followed.monitor.tick()
     assert await followed.signals() == ["human_direct_message 2"]
+
+
+@pytest.mark.requirement("signals.adopted-twice")
+async def test_who_adopts_a_file_again_is_told_who_has_it_already(followed: Followed) -> None:
+    world, path = followed.world, str(followed.path)
+    request = admin_pb2.AdoptTranscriptRequest(path=path, session_id="twin")
+    twin = await world.admin.AdoptTranscript(request, metadata=world.metadata)
+    assert (twin.upstream, list(twin.others)) == (path, [str(SESSION)])
+    detail = gateway_pb2.GetSessionRequest(session_id=SESSION)
+    shown = await world.gateway.GetSession(detail, metadata=world.metadata)
+    assert (shown.upstream, list(shown.upstream_others)) == (path, ["twin"])
+    reset = admin_pb2.SessionRef(session_id="twin")
+    await world.admin.ResetSession(reset, metadata=world.metadata)
+    shown = await world.gateway.GetSession(detail, metadata=world.metadata)
+    assert (shown.upstream, list(shown.upstream_others)) == (path, [])
+    again = admin_pb2.AdoptTranscriptRequest(path=path, session_id=SESSION)
+    assert not (await world.admin.AdoptTranscript(again, metadata=world.metadata)).others
 
 
 @pytest.mark.requirement("signals.trouble-05")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -59,6 +60,7 @@ def adopt(app: App, *, file: str, session_id: str | None) -> None:
             "created": adopted.created,
             "messages": adopted.messages,
             "omitted": adopted.omitted,
+            "others": list(adopted.others) or None,
         }
         app.emit(compact(row))
         return
@@ -66,8 +68,11 @@ def adopt(app: App, *, file: str, session_id: str | None) -> None:
     app.say(f"adopted into {adopted.session_id}: {what}")
     if adopted.omitted:
         app.say(f"left out {count(adopted.omitted)} older ones")
-    if adopted.upstream:
+    if adopted.others:
+        others = ", ".join(adopted.others)
+        app.say(printable(f"the file is followed for nobody: {others} adopted it, too"))
+    elif adopted.upstream:
         app.say(f"follows {printable(adopted.upstream)} while somebody watches the session")
     else:
         app.say("the file is not followed: see the daemon's log")
-    app.say(f"go on with `netclaw chat --resume {adopted.session_id}`")
+    app.say(f"go on with `netclaw chat --resume {shlex.quote(adopted.session_id)}`")

@@ -45,6 +45,8 @@ _LABELS = {
     "openChildRuns": "open sub-agents",
     "watchers": "watched by",
     "openNotices": "not told yet of",
+    "upstream": "adopted from",
+    "upstreamOthers": "adopted also by",
 }
 PAGE = 1000
 TITLE_WIDTH = 32
@@ -180,6 +182,8 @@ def show(app: App, *, session_id: str) -> None:
     if detail.last_input_tokens:
         row["context"] = context_use(detail.last_input_tokens, detail.context_window)
     _print_fields(app, row, 0)
+    if detail.upstream_others:
+        app.note("a transcript that several sessions adopted is followed for none of them")
     if detail.open_approvals:
         app.say("decide about them: netclaw approvals pending")
 
