@@ -93,6 +93,7 @@ class Deliveries:
         self._free_at: dict[str, float] = {}
         self._successes = 0
         self._is_settling = False
+        self._has_looked_last = asyncio.Event()
         self._end: FatalFailure | NetclawError | None = None
 
     async def run(self) -> None:
@@ -100,7 +101,11 @@ class Deliveries:
         try:
             while self._end is None:
                 self._wake.clear()
-                await self._until_woken(await self._claim())
+                is_last_look = self._is_settling
+                due_in_s = await self._claim()
+                if is_last_look:
+                    self._has_looked_last.set()
+                await self._until_woken(due_in_s)
             raise self._end
         finally:
             for task in self._tasks:
@@ -112,8 +117,10 @@ class Deliveries:
         self._wake.set()
 
     async def settle(self) -> None:
-        """Claim nothing more and wait for what is under way."""
+        """Claim once more, for the last words of sessions, and wait for what is under way."""
         self._is_settling = True
+        self._wake.set()
+        await self._has_looked_last.wait()
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -122,7 +129,7 @@ class Deliveries:
     async def _claim(self) -> float | None:
         """Start what is due; in how many seconds to look again, None for "when told to"."""
         free = SIDE_BY_SIDE - len(self._tasks)
-        if self._is_settling or free <= 0:
+        if self._has_looked_last.is_set() or free <= 0:
             return None
         request = ClaimOutboxRequest(
             channel=self._source, limit=free, adapter_start=self._context.adapter_start

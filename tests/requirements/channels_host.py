@@ -100,4 +100,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="Status shows each enabled channel's process, account, counters and last failure, and"
         " is degraded by one that is not connected.",
     ),
+    Requirement(
+        id="channel_host.conversation",
+        source="issue 7 item 1",
+        text="A thread of a channel is a session; whoever may speak is answered there, once each,"
+        " whether the adapter or the daemon is killed meanwhile.",
+    ),
 )
