@@ -8,6 +8,7 @@ from netclaw.adapters.driver import Clicked, Received
 from netclaw.adapters.ingress import Pipeline
 from netclaw.adapters.outbound import Deliveries
 from netclaw.adapters.parts import HostContext, Parts
+from netclaw.wire.v1.gateway_pb2 import ChannelNews
 
 
 def assemble(context: HostContext) -> Parts:
@@ -38,5 +39,5 @@ class Silent:
         del received
         return False
 
-    def phase(self, session_id: str, phase: str) -> None:
+    def phase(self, news: ChannelNews) -> None:
         """Nothing is shown."""

@@ -151,7 +151,7 @@ class Host:
                 case "approvals":
                     self._parts.prompts.look()
                 case "phase":
-                    self._parts.progress.phase(item.session_id, item.phase)
+                    self._parts.progress.phase(item)
                 case "drain":
                     self.drain(budget_s=item.budget_ms / 1000, notice=item.notice)
                 case _:

@@ -174,8 +174,8 @@ class Progress(Protocol):
     async def run(self) -> None:
         """Set, renew and clear the signs."""
 
-    def phase(self, session_id: str, phase: str) -> None:
-        """A session of this channel is now in this phase (`ready`, `processing`, ...)."""
+    def phase(self, news: gateway_pb2.ChannelNews) -> None:
+        """A session of this channel is in another phase, see `ChannelNews`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,7 +127,7 @@ class Adapter:
         """Serve the stream of its process: reports in, news out."""
         if self._news is not None:
             self._news.close()
-        self._news = news = News()
+        self._news = news = News(self.source)
         reading = self._ground.tasks.start(
             self._read(stream, news), name=f"reports of adapter {self.name}"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from netclaw.core.authority import SourceKind
+from netclaw.core.errors import SessionUnreadableError
 from netclaw.core.session.consent_events import (
     AnswerDismissed,
     ConsentAnswered,
@@ -23,7 +25,8 @@ from netclaw.core.session.events import (
     TurnStarted,
 )
 from netclaw.core.session.phase import Phase
-from netclaw.ports.journal import Commit
+from netclaw.ports.journal import Commit, JournalRow
+from netclaw.wire.journal_codec import decode_event
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 
 _NEVER_A_REPLY = frozenset(
@@ -51,10 +54,12 @@ _PHASE_AFTER = {
 class News:
     """One adapter's news on their way; pieces of one kind that nobody fetched yet are one."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: SourceKind | None = None) -> None:
+        """`source` is the adapter's channel, as delivery targets name it."""
+        self._source = source
         # An adapter that has just come looks once at everything.
         self._kinds = {"outbox", "approvals"}
-        self._phases: dict[str, str] = {}
+        self._phases: dict[str, ChannelNews] = {}
         self._drain: ChannelNews | None = None
         self._is_closed = False
         self._is_new = asyncio.Event()
@@ -70,7 +75,7 @@ class News:
         for row in commit.rows:
             phase = _PHASE_AFTER.get(row.type)
             if phase is not None:
-                self._phases[commit.session_id] = phase
+                self._phases[commit.session_id] = self._phase(commit.session_id, phase, row)
         self._is_new.set()
 
     def drain(self, *, budget_s: float, notice: str) -> None:
@@ -93,15 +98,34 @@ class News:
             if is_last:
                 return
 
+    def _phase(self, session_id: str, phase: str, row: JournalRow) -> ChannelNews:
+        piece = ChannelNews(kind="phase", session_id=session_id, phase=phase)
+        started = _started(row)
+        if started is not None:
+            piece.turn_id = started.turn_id
+            piece.addresses.extend(
+                target.address
+                for target in started.authority.delivery_targets
+                if target.channel == self._source
+            )
+        return piece
+
     def _fetch(self) -> list[ChannelNews]:
         found = [ChannelNews(kind=kind) for kind in sorted(self._kinds)]
-        found += [
-            ChannelNews(kind="phase", session_id=session_id, phase=phase)
-            for session_id, phase in self._phases.items()
-        ]
+        found += self._phases.values()
         if self._drain is not None:
             found.append(self._drain)
         self._kinds = set()
         self._phases = {}
         self._drain = None
         return found
+
+
+def _started(row: JournalRow) -> TurnStarted | None:
+    if row.type != TurnStarted.__name__:
+        return None
+    try:
+        event = decode_event(row.type, row.version, row.payload)
+    except SessionUnreadableError:
+        return None
+    return event if isinstance(event, TurnStarted) else None

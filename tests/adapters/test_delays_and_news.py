@@ -13,9 +13,21 @@ from netclaw.adapters.reconnects import Reconnects
 from netclaw.adapters.registry import make_driver
 from netclaw.adapters.reports import Reports
 from netclaw.adapters.setup import from_setup, to_setup
-from netclaw.core.ids import AppendId, SessionId
+from netclaw.core.authority import (
+    Audience,
+    Authenticity,
+    Authority,
+    DeliveryTarget,
+    Principal,
+    Provenance,
+    Requester,
+    SourceKind,
+)
+from netclaw.core.ids import AppendId, SessionId, TurnId
+from netclaw.core.session.events import TurnStarted
 from netclaw.ports.journal import Commit, JournalRow
 from netclaw.supervisor.channel_news import News
+from netclaw.wire.journal_codec import encode_event
 from netclaw.wire.v1.gateway_pb2 import ChannelNews, ChannelReport
 
 
@@ -78,6 +90,41 @@ async def test_many_steps_are_few_news() -> None:
         ChannelNews(kind="phase", session_id="room/3", phase="ready"),
         ChannelNews(kind="drain", budget_ms=1500, notice="Stopping."),
     ]
+
+
+@pytest.mark.requirement("channels.progress")
+async def test_a_turn_that_began_tells_where_on_the_channel_its_answer_goes() -> None:
+    news = News(SourceKind.SLACK)
+    targets = (
+        DeliveryTarget(channel=SourceKind.CLI, address=""),
+        DeliveryTarget(channel=SourceKind.SLACK, address="C1/1"),
+    )
+    authority = Authority(
+        requester=Requester(
+            session_id=SessionId("C1/1"),
+            audience=Audience.TEAM,
+            boundary="slack:T1/C1",
+            channel_type=SourceKind.SLACK,
+            sender_id="U1",
+            principal=Principal.TRUSTED,
+        ),
+        provenance=Provenance(source_kind=SourceKind.SLACK, authenticity=Authenticity.VERIFIED),
+        delivery_targets=targets,
+    )
+    draft = encode_event(TurnStarted(turn_id=TurnId("t1"), input_ids=(), authority=authority))
+    row = JournalRow(
+        seq=1,
+        at=0,
+        type=draft.type,
+        version=draft.version,
+        incarnation=1,
+        payload=draft.payload,
+        cause="",
+    )
+    news.take(Commit(session_id=SessionId("C1/1"), append_id=AppendId("a"), rows=(row,)))
+    assert (await _told(news))[-1] == ChannelNews(
+        kind="phase", session_id="C1/1", phase="processing", turn_id="t1", addresses=["C1/1"]
+    )
 
 
 @pytest.mark.requirement("channel_host.process")

@@ -69,9 +69,9 @@ class Noting(Silent):
         """Note that something is due."""
         self.notes.append("look")
 
-    def phase(self, session_id: str, phase: str) -> None:
+    def phase(self, news: ChannelNews) -> None:
         """Note the phase of a session."""
-        self.notes.append(f"{session_id} {phase}")
+        self.notes.append(f"{news.session_id} {news.phase}")
 
 
 class Stage:
