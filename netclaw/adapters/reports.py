@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,6 +12,8 @@ from netclaw.adapters.driver import Account
 from netclaw.adapters.parts import Counters
 from netclaw.wire.v1.gateway_pb2 import ChannelReport
 
+SIGN_OF_LIFE_S = 10.0
+"""The same is said again after so long: silence means that the process hangs."""
 COUNTERS_EVERY_S = 1.0
 """At most so old are the counters that `status` shows."""
 
@@ -64,6 +67,7 @@ class Reports:
     async def stream(self) -> AsyncIterator[ChannelReport]:
         """Reports until `close`: at once when something was said, else when a counter moved."""
         told = ChannelReport()
+        told_at = time.monotonic()
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(COUNTERS_EVERY_S):
@@ -71,8 +75,9 @@ class Reports:
             self._is_new.clear()
             is_last = self._is_last
             report = self.current()
-            if report != told:
+            now = time.monotonic()
+            if report != told or now - told_at >= SIGN_OF_LIFE_S:
                 yield report
-                told = report
+                told, told_at = report, now
             if is_last:
                 return

@@ -42,6 +42,10 @@ CHANGE_BUDGET_S = 5.0
 """What an adapter gets to deliver what it claimed when its section changed."""
 END_GRACE_S = 1.0
 """Beyond its budget, before it is killed."""
+TICK_S = 10.0
+SILENT_TICKS = 6
+"""An adapter that said nothing for so many ticks hangs. They are counted, so that a daemon that was
+itself held up does not take its own silence for another's."""
 UNKNOWN_NAME = "This is no name of a channel: lower-case letters, digits and dashes, 32 at most."
 
 
@@ -87,6 +91,7 @@ class Adapter:
         self._report = ChannelReport()
         self._restarts = 0
         self._is_ending = False
+        self._heard = 0
         self._news: News | None = None
         self._keeper = ground.tasks.start(self._keep(), name=f"adapter {config.name}")
 
@@ -176,6 +181,7 @@ class Adapter:
         try:
             while (report := await stream.read()) is not None:
                 self._report = report
+                self._heard += 1
                 if self._state != "stopping":
                     self._state = report.state
         finally:
@@ -205,15 +211,31 @@ class Adapter:
 
     async def _live_once(self) -> int:
         """One life of the process; its exit status."""
-        token = self._ground.tokens.issue(_caller(self.config.name, self.source))
+        token = self._ground.tokens.issue(caller_of(self.name))
+        watching: asyncio.Task[None] | None = None
         try:
             self._process = await self._start(token)
+            watching = self._ground.tasks.start(
+                self._kill_if_silent(self._process), name=f"liveness of adapter {self.name}"
+            )
             return await self._process.wait()
         except OSError as fault:
             _log.warning("the adapter of %s cannot be started: %s", self.name, fault.strerror)
             return AdapterExit.TRANSIENT
         finally:
             self._ground.tokens.revoke(token)
+            if watching is not None:
+                watching.cancel()
+
+    async def _kill_if_silent(self, process: WatchedProcess) -> None:
+        """A process that hangs would say nothing for ever; a new one may do better."""
+        silent = 0
+        while silent < SILENT_TICKS:
+            heard = self._heard
+            await asyncio.sleep(TICK_S)
+            silent = silent + 1 if heard == self._heard else 0
+        _log.error("the adapter of %s hangs; it is killed", self.name)
+        process.kill()
 
     async def _start(self, token: str) -> WatchedProcess:
         log = self._ground.home / "logs" / f"adapter-{self.name}.log"
@@ -311,13 +333,13 @@ class Adapters:
         return adapter
 
 
-def _caller(name: str, source: SourceKind) -> Caller:
+def caller_of(name: str) -> Caller:
     """What an adapter may claim: people of its own channel, as surely as a platform knows them."""
     return Caller(
         name=f"adapter {name}",
         max_principal=Principal.TRUSTED,
         max_audience=Audience.PERSONAL,  # the posture and the place narrow it
         max_authenticity=Authenticity.VERIFIED,
-        channels=frozenset({source}),
+        channels=frozenset({source_kind_of(name)}),
         adapter=name,
     )

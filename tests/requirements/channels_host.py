@@ -106,4 +106,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="A thread of a channel is a session; whoever may speak is answered there, once each,"
         " whether the adapter or the daemon is killed meanwhile.",
     ),
+    Requirement(
+        id="channel_host.hung",
+        source=_ONE,
+        text="An adapter that hangs is killed after a minute and started again.",
+    ),
 )
