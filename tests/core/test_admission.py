@@ -8,7 +8,7 @@ import pytest
 
 from netclaw.core.errors import InvalidArgumentError, NetclawError, QueueFullError, TooLargeError
 from netclaw.core.messages import MediaRef
-from netclaw.core.session.admission import check_pending, check_resend, check_text
+from netclaw.core.session.admission import check_pending, check_resend, check_run, check_text
 from netclaw.core.settings import DaemonSettings
 from netclaw.testing.story import Story
 
@@ -75,3 +75,11 @@ def test_a_message_id_belongs_to_one_message() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match="another message"):
             check_resend(first, text, media)
+
+
+@pytest.mark.requirement("run.late-words")
+def test_a_run_that_is_over_takes_no_message() -> None:
+    check_run(is_over=False)
+    with pytest.raises(InvalidArgumentError, match="is over") as refused:
+        check_run(is_over=True)
+    assert "session that asked for it" in refused.value.fix

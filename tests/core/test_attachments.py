@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclaw.core.attachments import SNIFF_BYTES, UNKNOWN_TYPE, kind_of
+from netclaw.core.attachments import SNIFF_BYTES, UNKNOWN_TYPE, claimed_kind, kind_of
 from netclaw.core.authz.profiles import AttachmentCategory
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -65,3 +65,14 @@ def test_a_character_cut_at_the_end_of_the_window_is_still_text() -> None:
 @given(name=st.text(max_size=20), start=st.binary(max_size=300))
 def test_every_file_has_a_kind(name: str, start: bytes) -> None:
     assert kind_of(name, start).media_type
+
+
+@pytest.mark.requirement("attach.kinds")
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [("a.PNG", "Image"), ("a.tar.zip", "Archive"), ("a.exotic", "Other"), ("png", "Other")],
+)
+def test_before_its_content_is_there_a_file_is_what_its_name_claims(
+    name: str, category: str
+) -> None:
+    assert claimed_kind(name).category == AttachmentCategory(category)

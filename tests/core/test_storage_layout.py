@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netclaw.core.ids import RunId, SessionId, chat_key, run_of_key
+from netclaw.core.settings import SessionStorage
 from netclaw.core.storage_layout import (
     Rerooted,
     child_run_dir,
@@ -127,3 +128,16 @@ def test_a_run_has_its_folders_within_those_of_its_parent() -> None:
     assert storage.root == "/home/n/sessions/a/subagents/r1"
     assert storage.tmp != temp_parent_dir(1000, "/home/n", parent)
     assert storage.tmp.rpartition("/")[0] == temp_parent_dir(1000, "/home/n", parent)[: -len("/p")]
+
+
+@pytest.mark.requirement("agents.roots")
+def test_a_run_may_write_what_its_parent_may() -> None:
+    parent = SessionStorage(home=HOME, root=f"{HOME}/sessions/a-1", tmp="/tmp/p")
+    run = SessionStorage(home=HOME, root=f"{parent.root}/subagents/abcdefghijklmnop", tmp="/tmp/c")
+    assert (parent.outer, run.outer) == (parent.root, parent.root)
+    assert parent.areas == (parent.workspace, parent.artifacts, parent.worktrees)
+    assert run.areas == (run.workspace, run.artifacts, run.worktrees, *parent.areas)
+    assert run.project_places == (
+        *(run.workspace, run.worktrees),
+        *(parent.workspace, parent.worktrees),
+    )

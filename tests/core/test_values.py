@@ -19,7 +19,7 @@ from netclaw.core.errors import (
     NetclawError,
     RateLimitedError,
 )
-from netclaw.core.ids import SessionId, may_create_by_name, parse_session_id
+from netclaw.core.ids import SessionId, may_be_thread, may_create_by_name, parse_session_id
 from netclaw.core.messages import Usage
 from netclaw.core.session import outputs as out
 from netclaw.core.session.outputs import FILTER_OF, OutputFilter, admits
@@ -66,6 +66,25 @@ def test_a_session_id_that_is_none(text: str) -> None:
 )
 def test_a_person_may_create_only_ids_that_are_no_channels_key(text: str, may: bool) -> None:
     assert may_create_by_name(SessionId(text)) is may
+
+
+@pytest.mark.requirement("core.session-id")
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("C1/17.1", True),
+        ("room/a/b", True),
+        ("notes", False),
+        ("C1/", False),
+        ("/17.1", False),
+        ("cli/abcdefgh23", False),
+        ("webhook/x", False),
+        ("reminder/x", False),
+        ("C1/17.1/sub/abcdefghijklmnop", False),
+    ],
+)
+def test_a_channel_may_create_its_threads_and_nothing_of_others(text: str, may: bool) -> None:
+    assert may_be_thread(SessionId(text)) is may
 
 
 @pytest.mark.requirement("core.error-codes")

@@ -14,8 +14,8 @@ from netclaw.core.authority import (
     SourceKind,
     narrower,
 )
-from netclaw.core.errors import DeniedByPolicyError
-from netclaw.core.ids import CallId, InputId, SessionId
+from netclaw.core.errors import DeniedByPolicyError, InvalidArgumentError
+from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.session import inter_session as letters
 from netclaw.core.session import slash
 from netclaw.core.session.inter_session import SendEnd, SendStatus
@@ -143,3 +143,11 @@ def test_messages_that_follow_from_each_other_come_to_an_end() -> None:
         OPERATOR, sender=SENDER, target=TARGET, audience=Audience.PERSONAL
     )
     assert reply.relays == 1
+
+
+@pytest.mark.requirement("sends.admission")
+@pytest.mark.parametrize("open_turn", [None, "another"])
+def test_a_turn_that_is_over_sends_nothing(open_turn: str | None) -> None:
+    letters.check_sender("mine", TurnId("mine"))
+    with pytest.raises(InvalidArgumentError, match="is over"):
+        letters.check_sender(open_turn, TurnId("mine"))

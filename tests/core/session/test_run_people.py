@@ -108,3 +108,13 @@ def test_a_run_that_ends_in_a_drain_leaves_nobody_untold() -> None:
     story.drain(AfterDrain.DAEMON_STOP)
     assert own_run.is_over(story.state.run)
     assert told(story) == [TOLD]
+
+
+@pytest.mark.requirement("run.late-words")
+def test_a_command_that_waits_for_a_run_is_answered_with_its_end() -> None:
+    story = a_run()
+    story.admit("/status", by=OPERATOR)
+    story.admit("one more thing", by=OPERATOR)
+    story.answer()
+    assert story.state.buffered == ()
+    assert told(story) == [TOLD]
