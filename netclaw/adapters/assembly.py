@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from netclaw.adapters.driver import Clicked, Received
 from netclaw.adapters.ingress import Pipeline
+from netclaw.adapters.live_edit import LiveEdits, is_wanted
 from netclaw.adapters.outbound import Deliveries
 from netclaw.adapters.parts import HostContext, Parts
-from netclaw.wire.v1.gateway_pb2 import ChannelNews
+from netclaw.adapters.progress import Signs
+from netclaw.adapters.prompts import ConsentPrompts
 
 
 def assemble(context: HostContext) -> Parts:
     """The parts of this process."""
-    prompts = Silent()
-    ingress = Pipeline(context, prompts.take_letter)
-    return Parts(ingress=ingress, outbound=Deliveries(context), prompts=prompts, progress=Silent())
-
-
-class Silent:
-    """A part for what a channel does not do: no replies, no prompts, no signs of work."""
-
-    async def run(self) -> None:
-        """Wait for the end."""
-        await asyncio.Event().wait()
-
-    def look(self) -> None:
-        """Nothing is looked at."""
-
-    async def settle(self) -> None:
-        """Nothing is under way."""
-
-    async def click(self, clicked: Clicked) -> None:
-        """No button is ours."""
-
-    async def take_letter(self, received: Received) -> bool:
-        """No message answers a prompt."""
-        del received
-        return False
-
-    def phase(self, news: ChannelNews) -> None:
-        """Nothing is shown."""
+    has_live = context.driver.abilities.has_edit and is_wanted(context.config)
+    live = LiveEdits(context) if has_live else None
+    signs = Signs(context, live=live)
+    prompts = ConsentPrompts(context, on_closed=signs.renew)
+    return Parts(
+        ingress=Pipeline(context, prompts.take_letter),
+        outbound=Deliveries(context, live=live),
+        prompts=prompts,
+        progress=signs,
+    )

@@ -62,8 +62,16 @@ UNSHOWN = "A consent request could not be shown and was refused: "
 class ConsentPrompts:
     """The consent requests of one channel; implements `parts.Prompts`."""
 
-    def __init__(self, context: HostContext, *, first_delay_s: float = FIRST_DELAY_S) -> None:
+    def __init__(
+        self,
+        context: HostContext,
+        *,
+        on_closed: Callable[[str], None] = lambda _: None,
+        first_delay_s: float = FIRST_DELAY_S,
+    ) -> None:
+        """`on_closed` hears the address of a thread whose session may go on."""
         self._context = context
+        self._on_closed = on_closed
         self._driver = context.driver
         self._link = context.link
         self._source = source_kind_of(context.config.name).value
@@ -182,6 +190,7 @@ class ConsentPrompts:
                 end = await self._end_of(prompt)
             await self._tried(prompt, lambda: prompt.close(self._driver, end), is_closing=True)
         finally:
+            self._on_closed(prompt.thread.address)
             self._prompts.pop(prompt.key, None)
             self._wake.set()
 

@@ -63,6 +63,7 @@ class ScriptedDriver:
         self.silent_failures: deque[Exception] = deque()
         """Raised by the next posts after making them."""
         self.edit_failures: deque[Exception] = deque()
+        self.delete_failures: deque[Exception] = deque()
         self.signs: dict[str, list[str]] = defaultdict(list)
         self.gates: dict[str, asyncio.Event] = {}
         """Address to what its next post waits for."""
@@ -115,6 +116,8 @@ class ScriptedDriver:
         """Remove a message."""
         del thread
         self.calls.append(f"delete {post_id}")
+        if self.delete_failures:
+            raise self.delete_failures.popleft()
         self.ids = {key: known for key, known in self.ids.items() if known != post_id}
 
     async def set_status(self, thread: Thread, text: str) -> None:

@@ -131,4 +131,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         text="After a restart of the adapter a prompt is found again by its key and works, instead"
         " of being posted a second time.",
     ),
+    Requirement(
+        id="channels.progress",
+        source="issue 7 item 3",
+        text="A thread shows that its session is at work on an answer for it, the sign is renewed"
+        " as long as that holds, and it is taken away at the end.",
+    ),
 )

@@ -1,0 +1,230 @@
+"""Shows a reply while it is made: one message, changed in place (decision 68; off by default).
+
+The message is no delivery. The reply comes through the outbox like any other, and `outbound` asks
+here for the message that it replaces; without one it posts. What was shown of a reply that does
+not come, because its turn was stopped or cut, is taken away (decision 25).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass, field
+
+from netclaw.adapters.bounded import bounded
+from netclaw.adapters.channel_config import ChannelConfig
+from netclaw.adapters.consent_results import close_stream
+from netclaw.adapters.driver import DriverFailure, Post, RefusedFailure, Thread
+from netclaw.adapters.parts import HostContext
+from netclaw.adapters.splitting import split
+from netclaw.core.errors import NetclawError
+from netclaw.core.session.outputs import OutputFilter
+from netclaw.core.session.phase import Phase
+from netclaw.wire.v1.common_pb2 import Output
+from netclaw.wire.v1.gateway_pb2 import AttachRequest, ChannelNews
+
+_log = logging.getLogger(__name__)
+
+OPTION = "live_edit"
+EVERY_S = 1.0
+ABANDONED_AFTER_S = 60.0
+"""Once its turn is over, a message that no reply replaced in this time is taken away."""
+CURSOR = " \u258c"
+CUT = "This reply was not finished."
+
+
+def is_wanted(config: ChannelConfig) -> bool:
+    """Whether the channel's section asks for it."""
+    return config.options.get(OPTION, "").casefold() in ("true", "on", "yes", "1")
+
+
+def key_of(turn_id: str) -> str:
+    """The key of a turn's message, short enough for every platform."""
+    return f"e.{hashlib.sha256(turn_id.encode()).hexdigest()[:16]}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Live:
+    """One turn's message in one thread."""
+
+    session_id: str
+    turn_id: str
+    thread: Thread
+    text: str = ""
+    round: int = 0
+    is_broken: bool = False
+    """Some text of this round was missed: nothing more is shown of it."""
+    is_hidden: bool = False
+    """Nothing more is shown of it."""
+    is_taken: bool = False
+    """The reply replaces it."""
+    post_id: str = ""
+    shown: str = ""
+    is_tried: bool = False
+    is_new: asyncio.Event = field(default_factory=asyncio.Event)
+    is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the platform is called, so that no change overtakes the reply."""
+
+    def take(self, output: Output) -> None:
+        """Some more of the turn."""
+        if output.type == "resync":
+            self.is_broken = True
+        if output.type != "text_delta" or output.turn_id != self.turn_id:
+            return
+        if output.round != self.round:
+            self.round, self.text, self.is_broken = output.round, "", False
+        if not self.is_broken:
+            self.text += output.text
+            self.is_new.set()
+
+
+class LiveEdits:
+    """The live messages of one channel."""
+
+    def __init__(
+        self,
+        context: HostContext,
+        *,
+        every_s: float = EVERY_S,
+        abandoned_after_s: float = ABANDONED_AFTER_S,
+    ) -> None:
+        self._context = context
+        self._driver = context.driver
+        self._every_s = every_s
+        self._abandoned_after_s = abandoned_after_s
+        self._lives: dict[tuple[str, str], _Live] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def phase(self, news: ChannelNews) -> None:
+        """Follow a turn that began and answers here."""
+        if news.phase != Phase.PROCESSING.value or not news.turn_id:
+            return
+        for address in news.addresses:
+            if (news.turn_id, address) not in self._lives:
+                self._begin(news, address)
+
+    async def take_over(self, turn_id: str, thread: Thread) -> str:
+        """See `outbound.LiveReplies`."""
+        live = self._lives.get((turn_id, thread.address))
+        if live is None:
+            # Perhaps of a start before this one.
+            return await self._found(turn_id, thread)
+        async with live.lock:
+            live.is_taken = live.is_hidden = True
+            if not live.post_id and live.is_tried:
+                live.post_id = await self._found(turn_id, thread)
+            return live.post_id
+
+    def closed(self, turn_id: str) -> None:
+        """See `outbound.LiveReplies`."""
+        for key in [key for key in self._lives if key[0] == turn_id]:
+            self._lives.pop(key).is_closed.set()
+
+    async def close(self) -> None:
+        """Follow nothing any more; what is shown is found again by its key."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, news: ChannelNews, address: str) -> None:
+        live = _Live(session_id=news.session_id, turn_id=news.turn_id, thread=Thread.at(address))
+        self._lives[news.turn_id, address] = live
+        task = asyncio.create_task(self._follow(live), name=f"live {address}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _found(self, turn_id: str, thread: Thread) -> str:
+        return await bounded(self._driver.find_post(thread, key_of(turn_id))) or ""
+
+    # One turn -------------------------------------------------------------------------------
+
+    async def _follow(self, live: _Live) -> None:
+        """From the turn's beginning until its message is replaced or taken away."""
+        showing = asyncio.create_task(self._show_all(live))
+        try:
+            await self._read(live)
+            async with asyncio.timeout(self._abandoned_after_s):
+                await live.is_closed.wait()
+        except TimeoutError:
+            await self._abandoned(live)
+        except NetclawError as error:
+            # What is shown stays until the reply, which is due all the same.
+            _log.info("a turn is not shown any more: %s", error.sentence)
+        finally:
+            showing.cancel()
+            await asyncio.gather(showing, return_exceptions=True)
+
+    async def _read(self, live: _Live) -> None:
+        """Collect the text until the turn is over."""
+        request = AttachRequest(session_id=live.session_id, filter=int(OutputFilter.TEXT_STREAMING))
+        stream = self._context.link.attach(request)
+        try:
+            async for batch in stream:
+                for output in batch.outputs:
+                    live.take(output)
+                    if output.type == "turn_completed" and output.turn_id == live.turn_id:
+                        return
+        finally:
+            await close_stream(stream)
+
+    async def _show_all(self, live: _Live) -> None:
+        """Show what is there, never more often than every so many seconds."""
+        while not live.is_hidden:
+            await live.is_new.wait()
+            live.is_new.clear()
+            async with live.lock:
+                if not live.is_hidden:
+                    await self._show(live)
+            await asyncio.sleep(self._every_s)
+
+    async def _show(self, live: _Live) -> None:
+        limit = self._driver.abilities.text_limit
+        parts = split(live.text, limit - len(CURSOR))
+        text = f"{parts[0].rstrip()}{CURSOR}" if parts else ""
+        if text in ("", live.shown):
+            return
+        live.is_tried = True
+        try:
+            if live.post_id:
+                await bounded(self._driver.edit(live.thread, live.post_id, text, ()))
+            else:
+                post = Post(thread=live.thread, key=key_of(live.turn_id), text=text)
+                live.post_id = await bounded(self._driver.post(post))
+        except RefusedFailure:
+            # Somebody deleted it, or nothing can be said here: the reply will find out.
+            live.is_hidden = True
+        except DriverFailure as failure:
+            _log.info("a reply was not shown while it was made: %s", failure.sentence)
+            if not live.post_id:
+                # Perhaps it is there: no second one.
+                live.is_hidden = True
+        except Exception:  # noqa: BLE001 - a driver's fault concerns this message alone
+            _log.exception("a reply was not shown while it was made")
+            live.is_hidden = True
+        else:
+            live.shown = text
+
+    async def _abandoned(self, live: _Live) -> None:
+        try:
+            await self._abandon(live)
+        except DriverFailure as failure:
+            _log.warning("an unfinished reply could not be taken away: %s", failure.sentence)
+
+    async def _abandon(self, live: _Live) -> None:
+        """No reply came: the turn was stopped, or cut."""
+        async with live.lock:
+            if live.is_taken:
+                return
+            live.is_hidden = True
+            self._lives.pop((live.turn_id, live.thread.address), None)
+            post_id = live.post_id
+            if not post_id and live.is_tried:
+                post_id = await self._found(live.turn_id, live.thread)
+            if not post_id:
+                return
+            try:
+                await bounded(self._driver.delete(live.thread, post_id))
+            except RefusedFailure:
+                await bounded(self._driver.edit(live.thread, post_id, CUT, ()))
