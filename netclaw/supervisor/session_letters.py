@@ -49,8 +49,9 @@ class SessionLetters:
         self._services = services
         self._router = router
         self._sight = sight
-        self._involved: set[SessionId] = set()
-        """Senders and targets of messages that are not settled."""
+        self._involved: set[SessionId] | None = None
+        """Senders and targets of messages that are not settled; None before the first look after
+        a start, when anybody may be one."""
         self._waiting: dict[SessionId, set[asyncio.Future[None]]] = {}
         """Those who wait for a turn of a target to end."""
         self._looking: asyncio.Task[None] | None = None
@@ -67,7 +68,8 @@ class SessionLetters:
         target = await self._target(viewer, order)
         request = await self._request(viewer, target, order)
         sent = await self._services.store.send_message(request)
-        self._involved |= {sent.sender, sent.target}
+        if self._involved is not None:
+            self._involved |= {sent.sender, sent.target}
         self._is_look_due = True
         is_watched = order.watch and await self._watch(sent)
         return said.encode(
@@ -200,7 +202,7 @@ class SessionLetters:
         self._settle(session_id)
 
     def _settle(self, session_id: SessionId) -> None:
-        if session_id not in self._involved:
+        if self._involved is not None and session_id not in self._involved:
             return
         for future in [*self._waiting.get(session_id, ())]:
             if not future.done():

@@ -16,7 +16,9 @@ from netclaw.core.ids import SessionId, chat_key
 from netclaw.core.session.events import SessionKind
 from netclaw.core.session.inter_session import SendEnd
 from netclaw.core.signals.events import SignalKind, compacted
-from netclaw.ports.journal import AdmitRequest, NewSession
+from netclaw.ports.journal import AdmitRequest, Commit, JournalRow, NewSession
+from netclaw.ports.session_sends import SentMessage
+from netclaw.supervisor.session_desk import SessionDesk
 from tests.supervisor.desks import (
     OTHER_TEAM,
     PERSONAL,
@@ -107,3 +109,28 @@ async def test_a_reply_that_cannot_be_delivered_keeps_no_other_back(
     await desk.world.until(is_told)
     (waiting,) = await store.open_sends()
     assert waiting.sender == PERSONAL
+
+
+@pytest.mark.requirement("sends.reply-once")
+async def test_what_ends_while_the_first_look_reads_is_looked_at_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a start nobody knows yet whose messages are open."""
+    read, looks = desk.world.store.open_sends, 0
+    await desk.send(PERSONAL, TEAM)
+    after_start = SessionDesk(desk.world.supervisor.services, desk.world.supervisor.router).letters
+    ended = JournalRow(
+        seq=9, at=1, type="TurnRecorded", version=1, incarnation=1, cause="", payload=b"{}"
+    )
+
+    async def overtaken() -> tuple[SentMessage, ...]:
+        nonlocal looks
+        looks += 1
+        found = await read()
+        if looks == 1:
+            after_start.on_commit(Commit(session_id=TEAM, append_id=None, rows=(ended,)))
+        return found
+
+    monkeypatch.setattr(desk.world.store, "open_sends", overtaken)
+    after_start.look()
+    await desk.world.until(lambda: looks == 2)
