@@ -191,10 +191,11 @@ class Keeper:
         """Try again later: what waits for the session still does."""
         if isinstance(error, StorageError):
             self._services.health.note(error)
-        _log.error("session %s cannot start: %s", slot.session_id, error.sentence)
+        is_gone = isinstance(error, NotFoundError)  # it was deleted while it waited to start
+        level = logging.INFO if is_gone else logging.ERROR
+        _log.log(level, "session %s cannot start: %s", slot.session_id, error.sentence)
         slot.live = None
         slot.state = SlotState.QUEUED
-        is_gone = isinstance(error, NotFoundError)
         slot.is_wanted = not is_gone
         slot.is_awaited = slot.is_awaited and not is_gone
         slot.early_ends += 1
