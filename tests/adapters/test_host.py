@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.adapters.assembly import Silent
 from netclaw.adapters.driver import ChannelConfig, Clicked, FatalFailure, Incoming, Received
 from netclaw.adapters.driver import TransientFailure as Transient
 from netclaw.adapters.exits import AdapterExit
@@ -21,6 +20,31 @@ from netclaw.adapters.reports import Reports
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 from tests.adapters.loop.driver import create
 from tests.adapters.loop.server import LoopServer
+
+
+class Silent:
+    """A part that does nothing."""
+
+    async def run(self) -> None:
+        """Wait for the end."""
+        await asyncio.Event().wait()
+
+    def look(self) -> None:
+        """Nothing is looked at."""
+
+    async def settle(self) -> None:
+        """Nothing is under way."""
+
+    async def click(self, clicked: Clicked) -> None:
+        """No button is ours."""
+
+    async def take_letter(self, received: Received) -> bool:
+        """No message answers a prompt."""
+        del received
+        return False
+
+    def phase(self, news: ChannelNews) -> None:
+        """Nothing is shown."""
 
 
 class Noting(Silent):
