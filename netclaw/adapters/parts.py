@@ -146,7 +146,10 @@ class Outbound(Protocol):
         """Something may have become due; cheap, called often."""
 
     async def settle(self) -> None:
-        """Claim nothing more; return when all that is claimed was confirmed."""
+        """Claim once more, then nothing; return when all that is claimed was confirmed.
+
+        Before this the sessions ended: what they said last is due.
+        """
 
 
 class Prompts(Protocol):
