@@ -44,6 +44,7 @@ from netclaw.supervisor.runs_api import AdminRuns
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.signals_api import AdminSignals
 from netclaw.supervisor.slot import Hold, Slot, SlotState
+from netclaw.supervisor.transcript_reader import TranscriptReader
 from netclaw.wire.batches import split_row
 from netclaw.wire.convert import row_to_proto
 from netclaw.wire.outputs import output_to_proto
@@ -116,6 +117,7 @@ class Admin(AdminGrants, AdminJobs, AdminRuns, AdminSignals, AdminAdoptions):
         self._purge = purge
         self._wakes = awareness.wakes
         self._tails = awareness.tails
+        self._transcripts = TranscriptReader()
         self._monotonic = monotonic
         self._began = monotonic()
 

@@ -6,8 +6,6 @@ understood as a whole; then history, link and signal are one transaction.
 
 from __future__ import annotations
 
-import asyncio
-
 from netclaw.core.errors import HeadMovedError, InvalidArgumentError, NotFoundError
 from netclaw.core.ids import SessionId, may_create_by_name, parse_session_id
 from netclaw.core.session.events import SessionKind
@@ -21,7 +19,8 @@ from netclaw.supervisor.ids import new_cli_session_id
 from netclaw.supervisor.router import Router
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.signals_api import operator_at_host
-from netclaw.supervisor.transcript_files import Transcript, read_transcript
+from netclaw.supervisor.transcript_files import Transcript
+from netclaw.supervisor.transcript_reader import TranscriptReader
 from netclaw.wire.v1 import admin_pb2 as pb
 from netclaw.wire.v1.common_pb2 import Sender
 
@@ -39,6 +38,7 @@ class AdminAdoptions:
 
     _services: Services
     _router: Router
+    _transcripts: TranscriptReader
 
     async def adopt_transcript(
         self, request: pb.AdoptTranscriptRequest, caller: Caller
@@ -47,7 +47,7 @@ class AdminAdoptions:
         session_id = parse_session_id(request.session_id) if request.session_id else None
         if session_id is not None:
             await self._check_adopter(session_id)
-        transcript = await asyncio.to_thread(read_transcript, request.path)
+        transcript = await self._transcripts.read(request.path)
         adoption, adopted = await self._adopt(session_id, transcript, caller)
         taken = None if adoption.has_history else transcript.history
         return pb.AdoptTranscriptResponse(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -42,6 +42,10 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 _OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 
 
+class LeftError(Exception):
+    """A reading ended early; it is told to nobody, because nobody waits for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """A transcript as it was read; `end` is where the next row begins."""
@@ -60,9 +64,10 @@ class Piece:
     data: bytes
 
 
-def read_transcript(path: str) -> Transcript:
+def read_transcript(path: str, is_left: Callable[[], bool] = lambda: False) -> Transcript:
     """Read a whole transcript for its adoption, in memory of a bounded size.
 
+    Ends with an `LeftError` at the next piece once `is_left`: nobody waits for it.
     Raises `NotFoundError`, `DeniedByPolicyError`, `TooLargeError` or `InvalidArgumentError`, each
     with what is wrong and how to mend it.
     """
@@ -74,8 +79,8 @@ def read_transcript(path: str) -> Transcript:
                     f"The transcript has {facts.size} bytes; at most {FILE_BYTES} are read.",
                     fix="Adopt a file that holds its newest part alone.",
                 )
-            rows = _Rows(fd, facts.size)
-            catalog = _catalog_of(path, _Rows(fd, facts.size))
+            rows = _Rows(fd, facts.size, is_left)
+            catalog = _catalog_of(path, _Rows(fd, facts.size, is_left))
             history = newest_messages(_lines(catalog, rows))
     except FileNotFoundError:
         raise _no_file(path) from None
@@ -163,9 +168,10 @@ class _Rows:
     with one. Otherwise it is still being written, and comes after the adoption.
     """
 
-    def __init__(self, fd: int, size: int) -> None:
+    def __init__(self, fd: int, size: int, is_left: Callable[[], bool]) -> None:
         self._fd = fd
         self._size = size
+        self._is_left = is_left
         self.end = 0
         self.number = 0
         """Of the row that was read last, from 1."""
@@ -174,6 +180,8 @@ class _Rows:
         rest = b""
         place = 0
         while place < self._size:
+            if self._is_left():
+                raise LeftError
             data = os.pread(self._fd, min(CHUNK_BYTES, self._size - place), place)
             if not data:
                 break  # cut while it was read

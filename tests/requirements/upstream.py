@@ -137,6 +137,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An adoption stands without a link that cannot be made.",
     ),
     Requirement(
+        "upstream.left",
+        _ISSUE,
+        "An adoption that nobody waits for any more ends, and however many there are, nothing else"
+        " of the daemon waits for the reading of a transcript.",
+    ),
+    Requirement(
         "upstream.refused",
         _ISSUE,
         "A file that is none, empty, binary, malformed, too large, unreadable or in a protected"

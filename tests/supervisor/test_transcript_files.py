@@ -20,7 +20,7 @@ from netclaw.core.errors import (
 from netclaw.core.session.adoption_events import AdoptedRole
 from netclaw.core.signals.transcripts import Catalog
 from netclaw.supervisor import transcript_files
-from netclaw.supervisor.transcript_files import read_transcript
+from netclaw.supervisor.transcript_files import LeftError, read_transcript
 
 
 def row(text: str, role: str = "user") -> bytes:
@@ -180,3 +180,12 @@ def test_a_link_of_proc_that_leads_nowhere_is_no_fault_of_the_daemon() -> None:
     finally:
         dead.wait()
     assert refused.value.code is ErrorCode.NOT_FOUND
+
+
+@pytest.mark.requirement("upstream.left")
+def test_a_reading_ends_at_its_next_piece_once_nobody_waits_for_it(folder: Path) -> None:
+    path = write(folder / "t.jsonl", row("x" * 1000) * 5000)
+    pieces = iter((False, False, False, True))
+    with pytest.raises(LeftError):
+        read_transcript(str(path), lambda: next(pieces))
+    assert next(pieces, None) is None
