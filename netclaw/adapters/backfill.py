@@ -28,7 +28,8 @@ QUOTED = 50
 """Messages that one input quotes; the newest ones."""
 REMEMBERED = 100
 """Ids of quoted messages in a cursor."""
-THREADS = 10_000
+THREADS = 2000
+"""Whose state is remembered: a cursor may name a hundred messages."""
 ATTEMPTS = 2
 PAUSE_S = 1.0
 LONGEST_PAUSE_S = 5.0
