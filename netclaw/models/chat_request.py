@@ -27,6 +27,9 @@ from netclaw.models.request_parts import (
 from netclaw.ports.model import ModelRequest, Picture
 
 JsonObject = dict[str, Any]
+LOCAL_MAX_TOKENS = 512
+"""Longest answer of the embedded model when nobody named a limit. Models of its size fall into
+repeating themselves, which only a limit ends, and every other session waits for them meanwhile."""
 
 
 def render_body(
@@ -47,6 +50,8 @@ def render_body(
     if request.tools:
         body["tools"] = [_tool(definition) for definition in request.tools]
     limit = request.max_output_tokens or settings.max_output_tokens
+    if not limit and settings.provider_type is ProviderType.LOCAL:
+        limit = LOCAL_MAX_TOKENS
     if limit:
         # OpenAI's reasoning models refuse the old name; the compatible servers know only that.
         is_openai = settings.provider_type is ProviderType.OPENAI

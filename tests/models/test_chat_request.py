@@ -19,9 +19,9 @@ from netclaw.core.messages import (
     ToolMessage,
     UserMessage,
 )
-from netclaw.core.settings import ProviderType
+from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.core.tool_call import ToolCall
-from netclaw.models.chat_request import render_body
+from netclaw.models.chat_request import LOCAL_MAX_TOKENS, render_body
 from netclaw.models.openai_compatible import completions_url
 from netclaw.ports.model import ModelRequest
 from tests.fakes.model_play import complaint
@@ -30,8 +30,8 @@ from tests.models.tools import SHELL, asking, said, settings_for
 SETTINGS = settings_for("http://127.0.0.1:1")
 
 
-def body_of(request: ModelRequest) -> dict[str, Any]:
-    body: dict[str, Any] = orjson.loads(render_body(SETTINGS, request))
+def body_of(request: ModelRequest, settings: ModelSettings = SETTINGS) -> dict[str, Any]:
+    body: dict[str, Any] = orjson.loads(render_body(settings, request))
     return body
 
 
@@ -155,6 +155,16 @@ def test_attachments_are_named() -> None:
 def test_a_lone_surrogate_does_not_break_the_call() -> None:
     (sent,) = body_of(asking("bad \ud800 character"))["messages"]
     assert sent["content"] == "bad ? character"
+
+
+@pytest.mark.requirement("models.request")
+def test_only_the_embedded_model_has_a_limit_that_nobody_named() -> None:
+    local = settings_for("x", provider_type=ProviderType.LOCAL)
+    assert body_of(asking("hello"), local)["max_tokens"] == LOCAL_MAX_TOKENS
+    own = ModelRequest(messages=(said("hello"),), max_output_tokens=7)
+    assert body_of(own, local)["max_tokens"] == 7
+    other = settings_for("x", provider_type=ProviderType.OLLAMA)
+    assert "max_tokens" not in body_of(asking("hello"), other)
 
 
 @pytest.mark.requirement("models.request")
