@@ -162,6 +162,7 @@ def quoted(gap: tuple[Received, ...]) -> tuple[Quoted, ...]:
             text=message.text,
             at_ms=message.at_ms,
             is_own=message.is_own,
+            is_to_us=message.is_mention and not message.is_own,
             files=len(message.attachments),
         )
         for message in gap

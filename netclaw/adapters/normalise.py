@@ -48,6 +48,8 @@ class Quoted:
     text: str
     at_ms: int
     is_own: bool = False
+    is_to_us: bool = False
+    """It mentioned us, and was not taken then."""
     files: int = 0
 
 
@@ -140,6 +142,8 @@ def _quote(message: Quoted) -> str:
     }
     if len(text) > MAX_CHARS:
         facts["cut"] = True
+    if message.is_to_us:
+        facts["mentionsYou"] = True
     if message.files:
         facts["files"] = message.files
     return json.dumps(facts, ensure_ascii=False)

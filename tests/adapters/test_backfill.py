@@ -119,6 +119,15 @@ async def test_what_was_written_while_nobody_listened_comes_with_the_next_messag
 
 
 @pytest.mark.requirement("channels.backfill")
+async def test_what_was_said_to_us_while_nobody_listened_is_marked(ingress: Ingress) -> None:
+    ingress.platform.history["C1/1"] = [talk(1, f"{US} help"), talk(2, "aside")]
+    await ingress.take(talk(3, f"{US} anybody?"))
+    lines = ingress.daemon.input("t3").text.split("\n")
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    assert [quote.get("mentionsYou", False) for quote in found] == [True, False]
+
+
+@pytest.mark.requirement("channels.backfill")
 async def test_a_lost_connection_leaves_a_gap(ingress: Ingress) -> None:
     await ingress.take(message("t1", f"{US} one"))
     ingress.platform.state = Health.DISCONNECTED
