@@ -23,6 +23,7 @@ pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.mark.requirement("channel_host.process")
+@pytest.mark.requirement("channel_host.token")
 async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     row = await channels.until("loop", "ready")
@@ -35,40 +36,32 @@ async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: C
     assert TOKEN not in shown + channels.log() + channels.world.daemon_log
     assert "nc-loop" in shown
     assert resident_mib(row.pid) < LARGEST_MIB
-
-
-@pytest.mark.requirement("channel_host.off")
-async def test_without_an_enabled_channel_there_is_no_process(channels: Channels) -> None:
-    await channels.begin(loop=channels.section(Enabled=False))
-    assert not (await channels.world.peer.status()).adapters
-    assert not [*channels.world.home.glob("logs/adapter*"), *channels.world.home.glob("run/a*")]
+    peer = channels.world.peer
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await peer.gateway.GetChannel(gateway_pb2.GetChannelRequest(), metadata=peer._metadata)
+    assert code_of(refused.value) == "denied_by_policy"
 
 
 @pytest.mark.requirement("channel_host.restart")
-async def test_a_killed_adapter_is_started_again(channels: Channels) -> None:
-    await channels.begin(loop=channels.section())
-    first = await channels.until("loop", "ready")
-    os.kill(first.pid, signal.SIGKILL)
-    await channels.world.until(lambda: channels.server.connects >= 2)
-
-    second = await channels.until("loop", "ready")
-    assert second.pid != first.pid
-    assert second.restarts == 1
-
-
-@pytest.mark.requirement("channel_host.restart")
-async def test_a_lost_connection_is_made_anew_by_the_same_process(channels: Channels) -> None:
+async def test_a_connection_comes_back_in_its_process_and_a_process_by_a_new_one(
+    channels: Channels,
+) -> None:
     await channels.begin(loop=channels.section())
     first = await channels.until("loop", "ready")
     await channels.server.drop()
     await channels.world.until(lambda: channels.server.connects >= 2)
-
-    second = await channels.until("loop", "ready")
-    assert (second.pid, second.restarts) == (first.pid, 0)
+    same = await channels.until("loop", "ready")
+    assert (same.pid, same.restarts) == (first.pid, 0)
     status = await channels.world.peer.wait_status(
         lambda found: found.adapters[0].counters["reconnects"] == 1
     )
     assert status.adapters[0].last_failure
+
+    os.kill(first.pid, signal.SIGKILL)
+    await channels.world.until(lambda: channels.server.connects >= 3)
+    second = await channels.until("loop", "ready")
+    assert second.pid != first.pid
+    assert second.restarts == 1
 
 
 @pytest.mark.requirement("channel_host.fatal")
@@ -93,10 +86,17 @@ async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> 
     assert (await channels.row("pool")).pid == good.pid
 
 
+@pytest.mark.requirement("channel_host.off")
 @pytest.mark.requirement("channel_host.transient")
-async def test_a_platform_that_is_down_is_tried_again(channels: Channels) -> None:
-    nobody = channels.section(Options={"server_url": "http://127.0.0.1:1"})
-    await channels.begin(loop=nobody)
+async def test_nothing_runs_before_it_is_enabled_then_it_is_tried_again(
+    channels: Channels,
+) -> None:
+    await channels.begin(loop=channels.section(Enabled=False))
+    assert not (await channels.world.peer.status()).adapters
+    home = channels.world.home
+    assert not [*home.glob("logs/adapter*"), *home.glob("run/adapter*")]
+
+    channels.edit(loop=channels.section(Options={"server_url": "http://127.0.0.1:1"}))
     row = await channels.until("loop", "backoff")
     assert row.last_failure == "The loop server cannot be reached."
     await channels.world.peer.wait_status(lambda found: found.adapters[0].restarts >= 2)
@@ -138,16 +138,6 @@ async def test_no_adapter_outlives_its_daemon(channels: Channels) -> None:
     assert await channels.world.stop() == 0
     assert not is_alive(last.pid)
     assert "is killed" not in channels.world.daemon_log
-
-
-@pytest.mark.requirement("channel_host.token")
-async def test_the_section_of_a_channel_is_for_its_adapter_alone(channels: Channels) -> None:
-    await channels.begin(loop=channels.section())
-    await channels.until("loop", "ready")
-    peer = channels.world.peer
-    with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await peer.gateway.GetChannel(gateway_pb2.GetChannelRequest(), metadata=peer._metadata)
-    assert code_of(refused.value) == "denied_by_policy"
 
 
 @pytest.mark.requirement("channel_host.doctor")
