@@ -1,7 +1,7 @@
 """What a failed call to Slack means: wrong for good, wrong for now, or wrong for this one thing.
 
-Slack answers with a code (https://docs.slack.dev/apis/web-api/); sentences here name the code and
-nothing else of the answer, which may hold anything.
+Slack answers with a code; sentences here name the code and nothing else of the answer, which may
+hold anything.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from tests.adapters.slack.rig import SlackRig
 from tests.fakes.slack import SlackServer
 
 
-@pytest.mark.requirement("channels.contract")
+@pytest.mark.requirement("channel_host.contract")
 class TestSlack(DriverContract):
     """The real library against the fake."""
 

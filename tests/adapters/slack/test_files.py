@@ -56,18 +56,18 @@ async def test_the_token_goes_to_no_other_host(
 
 @pytest.mark.requirement("channels_slack.files")
 @pytest.mark.parametrize(
-    ("url", "is_trusted"),
+    ("scheme", "place", "is_trusted"),
     [
-        ("https://files.slack.com/files-pri/T1-F1/download/a.txt", True),
-        ("https://example.slack.com/a", True),
-        ("http://files.slack.com/a", False),
-        ("https://evilslack.com/a", False),
-        ("https://slack.com@evil.example/a", False),
-        ("https://files.slack.com.evil.example/a", False),
+        ("https", "files.slack.com/files-pri/T1-F1/download/a.txt", True),
+        ("https", "workspace.slack.com/a", True),
+        ("http", "files.slack.com/a", False),
+        ("https", "evilslack.com/a", False),
+        ("https", "slack.com@evil.example/a", False),
+        ("https", "files.slack.com.evil.example/a", False),
     ],
 )
-def test_only_slacks_own_hosts_are_trusted(url: str, is_trusted: bool) -> None:
-    assert may_send_token(url, API_URL) is is_trusted
+def test_only_slacks_own_hosts_are_trusted(scheme: str, place: str, is_trusted: bool) -> None:
+    assert may_send_token(f"{scheme}://{place}", API_URL) is is_trusted
 
 
 def _redirect(to: str) -> Callable[[], web.Response]:

@@ -39,7 +39,7 @@ async def test_a_reply_is_markdown_with_plain_text_beside_it(
 
 @pytest.mark.requirement("channels_slack.quiet")
 async def test_links_are_not_fetched_by_slack(slack: SlackServer, driver: SlackDriver) -> None:
-    await driver.post(Post(thread=THREAD, key="1.0", text="https://e.org/?q=secret"))
+    await driver.post(Post(thread=THREAD, key="1.0", text="https://example.org/?q=secret"))
     given = slack.calls[0].arguments
     assert (given["unfurl_links"], given["unfurl_media"]) == (False, False)
 
