@@ -76,6 +76,8 @@ class SlackServer:
     page_size: int = 2
     """Items of a page at most, so that callers have to turn pages."""
     is_revoked: bool = False
+    answer: Callable[[], web.Response] | None = None
+    """Instead of whatever a method answers."""
     file_answer: Callable[[], web.Response] | None = None
     """Instead of a file's bytes: a redirect, a page to sign in."""
     file_tokens: list[str] = field(default_factory=list)
@@ -197,6 +199,8 @@ class SlackServer:
         method = request.match_info["method"]
         arguments = await arguments_of(request)
         self.calls.append(Call(method, arguments))
+        if self.answer is not None:
+            return self.answer()
         fault = self.faults.popleft() if self.faults and method in WRITES else None
         if fault is Fault.RATE_LIMITED:
             headers = {"Retry-After": str(self.retry_after_s)}

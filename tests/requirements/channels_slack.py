@@ -98,6 +98,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " without them.",
     ),
     Requirement(
+        id="channels_slack.apart",
+        source=_THREE,
+        text="Slack's libraries are loaded by the process of this channel and by nothing else.",
+    ),
+    Requirement(
         id="channels_slack.memory",
         source="issue 7, Must be shown",
         text="A Slack adapter process holds under 70 MiB.",

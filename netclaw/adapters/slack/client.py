@@ -6,11 +6,11 @@ import logging
 from collections.abc import Awaitable, Mapping
 
 import aiohttp
-from slack_sdk.errors import SlackApiError
+from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from netclaw.adapters.driver import ChannelConfig, FatalFailure, TransientFailure
+from netclaw.adapters.driver import ChannelConfig, FatalFailure, RefusedFailure, TransientFailure
 from netclaw.adapters.slack.failures import UNREACHABLE, failure_of
 
 API_URL = "https://slack.com/api/"
@@ -82,6 +82,8 @@ class SlackClient:
             answer = await call
         except SlackApiError as error:
             raise failure_of(error, is_optional=is_optional) from None
+        except SlackClientError:
+            raise RefusedFailure("Slack's library does not send that.") from None
         except (aiohttp.ClientError, OSError, TimeoutError):
             raise TransientFailure(UNREACHABLE) from None
         except (AttributeError, TypeError, ValueError):

@@ -100,7 +100,11 @@ class Files:
             with path.open("rb") as file:
                 # The address itself permits the upload; no token goes with it.
                 async with self._client.http.post(
-                    url, data=file, timeout=timeout, allow_redirects=False
+                    url,
+                    data=file,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    proxy=self._client.web.proxy,
                 ) as answer:
                     if answer.status != HTTPStatus.OK:
                         raise TransientFailure("Slack did not take the file.")
@@ -113,7 +117,11 @@ class Files:
         timeout = aiohttp.ClientTimeout(total=TRANSFER_TIMEOUT_S, sock_read=STALL_S)
         try:
             async with self._client.http.get(
-                url, headers=headers, timeout=timeout, allow_redirects=False
+                url,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+                proxy=self._client.web.proxy,
             ) as answer:
                 yield answer
         except (aiohttp.ClientError, TimeoutError, ValueError):

@@ -52,11 +52,16 @@ class Posts:
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """A message of ours by its key; of a thread without an id, one that begins a thread."""
-        async for message in self._messages(thread):
-            if key_of(message) == key:
-                found = text(message, "ts")
-                self._remember(thread.channel_id, found, key)
-                return found
+        try:
+            async for message in self._messages(thread):
+                if key_of(message) == key:
+                    found = text(message, "ts")
+                    self._remember(thread.channel_id, found, key)
+                    return found
+        except RefusedFailure as failure:
+            # Its first message was deleted. Whether a post is taken there is Slack's to say.
+            if not _is_one_of(failure, ("thread_not_found",)):
+                raise
         return None
 
     async def change(

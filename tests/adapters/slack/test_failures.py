@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from netclaw.adapters.driver import (
     DriverFailure,
@@ -77,6 +78,36 @@ async def test_tokens_that_are_missing_or_mixed_up_are_fatal(
         await anext(driver.events())
     assert slack.methods() == []
     await driver.close()
+
+
+@pytest.mark.requirement("channels_slack.failures")
+@pytest.mark.parametrize(
+    ("status", "content_type", "body", "kind"),
+    [
+        (200, "text/html", "<html>a wall</html>", TransientFailure),
+        (200, "text/plain", "a wall", TransientFailure),
+        (200, "application/json", "{", TransientFailure),
+        (200, "application/json", "[]", TransientFailure),
+        (200, "application/json", "{}", TransientFailure),
+        (502, "text/html", "<html>bad gateway</html>", TransientFailure),
+        (429, "application/json", "", TransientFailure),
+        (404, "text/html", "nothing here", FatalFailure),
+    ],
+)
+async def test_answers_that_are_not_slacks_are_told_apart_too(
+    slack: SlackServer,
+    driver: SlackDriver,
+    status: int,
+    content_type: str,
+    body: str,
+    kind: type[DriverFailure],
+) -> None:
+    slack.answer = lambda: web.Response(status=status, text=body, content_type=content_type)
+    for call in (driver.check(), driver.post(POST), anext(driver.events())):
+        with pytest.raises(kind) as failed:
+            await call
+        assert type(failed.value) is kind
+        assert body[:5] not in failed.value.sentence or not body
 
 
 async def test_a_check_that_slack_refuses_otherwise_is_tried_again(

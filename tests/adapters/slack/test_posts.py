@@ -109,6 +109,13 @@ async def test_somebody_elses_message_is_not_changed(
         await driver.delete(THREAD, message.ts)
 
 
+async def test_a_thread_that_was_deleted_holds_no_post(driver: SlackDriver) -> None:
+    assert await driver.find_post(THREAD, "1.0") is None
+    gone = Thread.at("C404/1700000000.000000")
+    with pytest.raises(RefusedFailure):
+        await driver.post(Post(thread=gone, key="1.0", text="x"))
+
+
 @pytest.mark.requirement("channels_slack.proactive")
 async def test_a_post_of_our_own_begins_a_thread_with_a_person(
     slack: SlackServer, driver: SlackDriver
