@@ -181,10 +181,11 @@ async def test_fifty_lines_are_shown_and_only_those_are_taken(world: World) -> N
     for target in targets:
         await world.peer.ensure(target)
         await watch_quickly(world, "p", target)
-    await hold(world, "p")
+    # A process at work may begin its next turn before it has read of the last of them.
+    await world.peer.stop_session("p")
     for target in targets:
         await set_goal_quickly(world, target)
-    world.open_gate("busy")
+    await person(world, "p")
     first, second = await until_told(world, "p", 2)
     assert [target for target, _ in first] == targets[:50]
     assert [target for target, _ in second] == targets[50:]
