@@ -18,7 +18,7 @@ class Events:
     """Envelopes for whoever is connected, now or later; each until its acknowledgement.
 
     `patience_s` is what an acknowledgement may take before the event comes again in a new envelope;
-    None: it comes again after a reconnect alone.
+    None: it comes again when the connection it went over is gone, and there is another.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,7 @@ class Events:
         self._sockets: dict[web.WebSocketResponse, web.Request] = {}
         self._frozen: set[web.WebSocketResponse] = set()
         self._waiting: dict[str, Json] = {}
+        self._sent_over: dict[str, web.WebSocketResponse] = {}
         self._numbers = 0
         self._changed = asyncio.Condition()
         self._repeats: set[asyncio.Task[None]] = set()
@@ -53,8 +54,7 @@ class Events:
         self._sockets[socket] = request
         await self._tell()
         try:
-            for envelope in tuple(self._waiting.values()):
-                await self._send(socket, envelope)
+            await self._send_rest()
             async for frame in socket:
                 if socket in self._frozen:
                     continue
@@ -66,6 +66,7 @@ class Events:
             del self._sockets[socket]
             self._frozen.discard(socket)
             await self._tell()
+            await self._send_rest()
         return socket
 
     async def send(self, kind: str, payload: Json, *, attempt: int = 0) -> str:
@@ -81,8 +82,7 @@ class Events:
         if attempt:
             envelope |= {"retry_attempt": attempt, "retry_reason": "timeout"}
         self._waiting[name] = envelope
-        if self._sockets:
-            await self._send(next(reversed(self._sockets)), envelope)
+        await self._send_rest()
         if self.patience_s is not None:
             task = asyncio.create_task(self._repeat(name, attempt))
             self._repeats.add(task)
@@ -138,11 +138,17 @@ class Events:
         await asyncio.gather(*self._repeats, return_exceptions=True)
         await self.drop()
 
-    async def _send(self, socket: web.WebSocketResponse, envelope: Json) -> None:
-        self.delivered.append(envelope)
-        if socket not in self._frozen:
-            with suppress(ConnectionError):
-                await socket.send_json(envelope)
+    async def _send_rest(self) -> None:
+        """Send what waits and is on its way over no connection that is still there."""
+        socket = next(reversed(self._sockets), None)
+        if socket is None or socket in self._frozen:
+            return
+        for name, envelope in tuple(self._waiting.items()):
+            if self._sent_over.get(name) not in self._sockets:
+                self._sent_over[name] = socket
+                self.delivered.append(envelope)
+                with suppress(ConnectionError):
+                    await socket.send_json(envelope)
 
     async def _tell(self) -> None:
         async with self._changed:
