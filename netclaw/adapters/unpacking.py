@@ -8,6 +8,7 @@ their folder, and those that cannot be looked into, which may do either.
 from __future__ import annotations
 
 import bz2
+import errno
 import lzma
 import stat
 import struct
@@ -137,8 +138,9 @@ def _guarded(look: Callable[[], None]) -> None:
     except _BROKEN:
         raise RefusedArchiveError(Fault.OPAQUE) from None
     except OSError as error:
-        if error.errno is not None:
-            raise  # of the file system; bz2 says that its data is broken without a number
+        # bz2 says without a number that its data is broken; a false offset in a zip is EINVAL.
+        if error.errno not in (None, errno.EINVAL):
+            raise
         raise RefusedArchiveError(Fault.OPAQUE) from None
 
 

@@ -62,6 +62,17 @@ def zip_link(name: str, target: str) -> bytes:
     return made.getvalue()
 
 
+PLAIN = ("readme.txt", b"hello " * 100)
+
+
+def false_offset() -> bytes:
+    """A zip whose directory says that a file begins before the zip does."""
+    plain = bytearray(zipped(PLAIN))
+    end = plain.rindex(b"PK\5\6")
+    plain[end + 16 : end + 20] = (2**31).to_bytes(4, "little")
+    return bytes(plain)
+
+
 def encrypted_zip() -> bytes:
     """A zip that says of its file that it is encrypted."""
     plain = bytearray(zipped(("a.txt", b"secret")))
@@ -70,7 +81,6 @@ def encrypted_zip() -> bytes:
     return bytes(plain)
 
 
-PLAIN = ("readme.txt", b"hello " * 100)
 BOMB = b"\0" * (5 * MIB)
 DENSE = b"\0" * (3 * MIB)
 """Within the limit, but packed far too well."""
@@ -121,6 +131,7 @@ BAD: dict[str, tuple[bytes, Fault]] = {
     "uplink.tar": (tarred((entry("a/b", tarfile.SYMTYPE, "../../x"), b"")), Fault.LEADS_OUT),
     "hard.tar": (tarred((entry("a/b", tarfile.LNKTYPE, "../x"), b"")), Fault.LEADS_OUT),
     "device.tar": (tarred((entry("a", tarfile.CHRTYPE), b"")), Fault.LEADS_OUT),
+    "offset.zip": (false_offset(), Fault.OPAQUE),
     "secret.zip": (encrypted_zip(), Fault.OPAQUE),
     "half.zip": (zipped(PLAIN)[:-10], Fault.OPAQUE),
     "half.gz": (gzip.compress(b"text" * 1000)[:-10], Fault.OPAQUE),
