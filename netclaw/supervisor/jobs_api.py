@@ -68,7 +68,8 @@ class AdminJobs:
         live = None if slot is None else slot.live
         if live is None or not record.state.is_live:
             raise InvalidArgumentError(
-                f"The job is over ({self._job_state(record).value}); there is nothing to cancel."
+                f"The job is over ({self._job_state(record).value}); there is nothing to cancel.",
+                fix=f"`netclaw jobs show {record.job_id}` says how it ended.",
             )
         live.command(HostCommand(kind="cancel_job", job_id=record.job_id, actor=caller.name))
         try:

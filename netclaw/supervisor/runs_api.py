@@ -52,7 +52,8 @@ class AdminRuns:
         record = await self._run(request.run_id)
         if record.ended_at is not None:
             raise InvalidArgumentError(
-                f"The run is over ({record.state.value}); there is nothing to cancel."
+                f"The run is over ({record.state.value}); there is nothing to cancel.",
+                fix=f"`netclaw runs show {record.run_id}` says how it ended.",
             )
         await self._children.cancels.cancel(record, actor=caller.name)
         return await self._run_row(await self._run(request.run_id))

@@ -341,3 +341,17 @@ def test_a_wrong_key_is_one_failure_with_a_way_out(cli: Cli, home: Home) -> None
     human = cli("doctor").out
     assert "FAIL  configuration         Sessoin is not a known key." in human
     assert "1 failure" in human.splitlines()[-1].split(", ")
+
+
+def test_files_that_are_no_agents_are_warned_about(tmp_path: Path) -> None:
+    folder = tmp_path / "agents"
+    assert list(places.check_agents(Home(tmp_path))) == [], "no folder, no agents"
+    folder.mkdir()
+    definition = "---\nname: scout\ndescription: Looks around.\n---\nLook around.\n"
+    (folder / "scout.md").write_text(definition)
+    assert list(places.check_agents(Home(tmp_path))) == []
+    (folder / "draft.md").write_text("nothing")
+    (finding,) = places.check_agents(Home(tmp_path))
+    assert finding.verdict is Verdict.WARN
+    assert "draft.md" in finding.message
+    assert "agents validate" in finding.fix

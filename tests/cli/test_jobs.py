@@ -132,4 +132,4 @@ def test_ids_of_jobs_are_offered(cli: Cli, daemon: ScriptedDaemon) -> None:
 def test_the_status_counts_jobs(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.status.running_jobs, daemon.status.waiting_jobs = 5, 2
     assert cli("status", "--json").json["jobs"] == {"running": 5, "pending": 2}
-    assert "5 jobs, 2 waiting" in cli("status").out
+    assert "jobs       5 running, 2 waiting" in cli("status").out

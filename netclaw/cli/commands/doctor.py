@@ -60,6 +60,7 @@ def look(app: App) -> Iterator[Finding]:
     yield places.check_permissions(home)
     yield places.check_secrets(home)
     yield places.check_grants(home)
+    yield from places.check_agents(home)
     daemon = look_at_daemon(home)
     yield from daemon.findings
     is_running = daemon.status is not None

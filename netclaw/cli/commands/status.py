@@ -168,7 +168,7 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
         facts.append(("decisions", f"{waiting_calls} to decide: netclaw approvals pending"))
     if found.running_jobs:
         waiting_jobs = f", {found.waiting_jobs} waiting" if found.waiting_jobs else ""
-        facts.append(("jobs", f"{counted(found.running_jobs, 'job')}{waiting_jobs}"))
+        facts.append(("jobs", f"{found.running_jobs} running{waiting_jobs}"))
     if found.open_notices:
         waiting_notices = counted(found.open_notices, "notice")
         facts.append(("changes", f"{waiting_notices} to be told: netclaw signals watches"))

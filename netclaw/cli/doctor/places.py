@@ -49,6 +49,20 @@ def check_home(home: Home) -> Iterator[Finding]:
     yield _free_space(root)
 
 
+def check_agents(home: Home) -> Iterator[Finding]:
+    """Whether every file among the agents is a definition; one that is not is left out alone."""
+    from netclaw.tools.agent_files import read_agents
+
+    problems = read_agents(str(home.root)).problems
+    if problems:
+        files = ", ".join(problem.source for problem in problems)
+        yield warned(
+            "agents",
+            f"No agent comes of {files} in {home.root}/agents.",
+            "`netclaw agents validate` says what is wrong.",
+        )
+
+
 def check_workspaces(tools: ToolSettings, home: Home) -> Iterator[Finding]:
     """Whether the folder of projects is there, if one was named; the home's own may be missing."""
     root = tools.workspaces
