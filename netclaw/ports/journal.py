@@ -185,6 +185,8 @@ class Commit:
     append_id: AppendId | None
     """Set when a session process authored it."""
     rows: tuple[JournalRow, ...]
+    replies_to: frozenset[SourceKind] = frozenset()
+    """Channels whose outbox got replies with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

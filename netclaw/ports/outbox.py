@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from netclaw.core.authority import DeliveryTarget
+from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.ids import SessionId
+from netclaw.core.session.events import OutboxRow
 
 CLAIM_BYTES = 3 * 1024 * 1024
 """Text of the replies of one claim: as much as one answer over the public socket carries."""
@@ -25,6 +26,11 @@ class OutboxItem:
     """The turn that it tells of."""
     is_taken_over: bool = False
     """Another claimant held it, and may have sent some of it."""
+
+
+def channels_of(replies: Iterable[OutboxRow]) -> frozenset[SourceKind]:
+    """Where these replies go: whose adapter has something to claim."""
+    return frozenset(reply.target.channel for reply in replies)
 
 
 def fitting(texts: Iterable[str]) -> int:

@@ -30,6 +30,7 @@ from netclaw.ports.journal import (
     SnapshotDraft,
     StoredSnapshot,
 )
+from netclaw.ports.outbox import channels_of
 from netclaw.store import outbox
 from netclaw.store.connection import Database, Row
 from netclaw.store.projections import PROJECTIONS
@@ -75,7 +76,14 @@ def append(scope: WriteScope, request: AppendRequest) -> tuple[JournalRow, ...]:
     if request.outbox:
         outbox.enqueue(scope, row, request.outbox, at=request.at)
     _remember_append(scope, row, request.append_id, rows)
-    scope.publish(Commit(session_id=request.session_id, append_id=request.append_id, rows=rows))
+    scope.publish(
+        Commit(
+            session_id=request.session_id,
+            append_id=request.append_id,
+            rows=rows,
+            replies_to=channels_of(request.outbox),
+        )
+    )
     return rows
 
 
@@ -92,7 +100,7 @@ def append_own(
     row = scope.session(session_id)
     if raise_incarnation:
         row.incarnation += 1
-    rows = publish_events(scope, row, events, at=at)
+    rows = publish_events(scope, row, events, at=at, replies=replies)
     if replies:
         outbox.enqueue(scope, row, replies, at=at)
     return rows
@@ -105,11 +113,22 @@ def publish_events(
     *,
     at: int,
     cause: str = SUPERVISOR_CAUSE,
+    replies: tuple[OutboxRow, ...] = (),
 ) -> tuple[JournalRow, ...]:
-    """Write the supervisor's events and name them to the listener."""
+    """Write the supervisor's events and name them to the listener, with where replies go.
+
+    The replies themselves are the caller's to store.
+    """
     rows = write_events(scope, row, events, at=at, cause=cause)
     if rows:
-        scope.publish(Commit(session_id=SessionId(row.key), append_id=None, rows=rows))
+        scope.publish(
+            Commit(
+                session_id=SessionId(row.key),
+                append_id=None,
+                rows=rows,
+                replies_to=channels_of(replies),
+            )
+        )
     return rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from netclaw.core.ids import SessionId, TurnId
-from netclaw.core.session.events import CrashRecorded
+from netclaw.core.session.events import CrashRecorded, OutboxRow
 from netclaw.core.supervision import CrashRecord, NextStep, judge_death
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.journal import EventDraft, StartPoint
@@ -76,11 +76,13 @@ def record_crash(scope: WriteScope, session_id: SessionId, report: CrashReport) 
         attempt=attempt,
     )
     events: tuple[EventDraft, ...] = (encode_event(crash),)
+    replies: tuple[OutboxRow, ...] = ()
     give_up = report.give_up
     if verdict.is_poison and give_up is not None and give_up.turn_id == row.open_turn:
         events += give_up.events
-        outbox.enqueue(scope, row, give_up.outbox, at=report.at)
-    publish_events(scope, row, events, at=report.at)
+        replies = give_up.outbox
+        outbox.enqueue(scope, row, replies, at=report.at)
+    publish_events(scope, row, events, at=report.at, replies=replies)
     scope.db.run("INSERT INTO crashes (session, at) VALUES (?, ?)", (row.id, report.at))
     if report.bad_snapshot is not None:
         scope.db.run(

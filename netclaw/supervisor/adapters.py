@@ -123,9 +123,13 @@ class Adapter:
             counters=self._report.counters,
         )
 
-    def take(self, commit: Commit) -> None:
-        """A session that may be of this channel went on."""
-        if self._news is not None:
+    def take(self, commit: Commit, *, is_of_channel: bool) -> None:
+        """A session of this channel went on, or some session has replies for it."""
+        if self._news is None:
+            return
+        if self.source in commit.replies_to:
+            self._news.take_replies()
+        if is_of_channel:
             self._news.take(commit)
 
     async def converse(self, stream: RpcStream) -> None:
@@ -317,13 +321,19 @@ class Adapters:
             adapter.kill()
 
     def on_commit(self, commit: Commit) -> None:
-        """Tell the channel of a session, or all of them if it is not at hand which one that is."""
+        """Tell the channel of a session, or all of them if it is not at hand which one that is.
+
+        Its replies may be for another one, which is told of them alone.
+        """
         if not self._adapters:
             return
         channel = self._channel_of(commit.session_id)
         for adapter in self._adapters.values():
-            if channel is None or channel == adapter.source:
-                adapter.take(commit)
+            is_of_channel = channel is None or channel == adapter.source
+            try:
+                adapter.take(commit, is_of_channel=is_of_channel)
+            except Exception:  # noqa: BLE001 - news are hints; no session may suffer for one
+                _log.exception("the adapter of %s was not told of a commit", adapter.name)
 
     def of(self, caller: Caller) -> Adapter:
         """The adapter that calls; raises `DeniedByPolicyError` for anybody else."""

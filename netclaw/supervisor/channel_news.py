@@ -14,12 +14,6 @@ from netclaw.core.session.consent_events import (
     ConsentWithdrawn,
 )
 from netclaw.core.session.events import (
-    AnswerAdmitted,
-    InputAdmitted,
-    InputJoined,
-    OutputStarted,
-    ToolBatchStarted,
-    ToolResultRecorded,
     TurnFailed,
     TurnRecorded,
     TurnStarted,
@@ -29,18 +23,6 @@ from netclaw.ports.journal import Commit, JournalRow
 from netclaw.wire.journal_codec import decode_event
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 
-_NEVER_A_REPLY = frozenset(
-    kind.__name__
-    for kind in (
-        AnswerAdmitted,
-        InputAdmitted,
-        InputJoined,
-        OutputStarted,
-        ToolBatchStarted,
-        ToolResultRecorded,
-        TurnStarted,
-    )
-)
 _OF_CONSENTS = frozenset(
     kind.__name__ for kind in (AnswerDismissed, ConsentAnswered, ConsentRequested, ConsentWithdrawn)
 )
@@ -65,18 +47,22 @@ class News:
         self._is_new = asyncio.Event()
         self._is_new.set()
 
+    def take_replies(self) -> None:
+        """Some session has replies for the channel."""
+        self._kinds.add("outbox")
+        self._is_new.set()
+
     def take(self, commit: Commit) -> None:
         """A session of the channel went on."""
         types = {row.type for row in commit.rows}
-        if types - _NEVER_A_REPLY:
-            self._kinds.add("outbox")
         if types & _OF_CONSENTS:
             self._kinds.add("approvals")
         for row in commit.rows:
             phase = _PHASE_AFTER.get(row.type)
             if phase is not None:
                 self._phases[commit.session_id] = self._phase(commit.session_id, phase, row)
-        self._is_new.set()
+        if self._phases or self._kinds:
+            self._is_new.set()
 
     def drain(self, *, budget_s: float, notice: str) -> None:
         """The adapter is to end."""

@@ -29,7 +29,7 @@ from netclaw.ports.journal import (
     SessionRecord,
     StoredSnapshot,
 )
-from netclaw.ports.outbox import OutboxItem
+from netclaw.ports.outbox import OutboxItem, channels_of
 from netclaw.ports.store_counts import StoreCounts
 from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
@@ -118,13 +118,19 @@ class MemoryJournal(
         session: MemorySession,
         rows: tuple[JournalRow, ...] = (),
         append_id: AppendId | None = None,
+        replies: tuple[ev.OutboxRow, ...] = (),
     ) -> None:
         self._data.sessions[session.new.session_id] = session
         self._record_facts(session)
         if rows:
             self._sends.follow(session.new.session_id, rows)
             self._committer.publish(
-                Commit(session_id=session.new.session_id, append_id=append_id, rows=rows)
+                Commit(
+                    session_id=session.new.session_id,
+                    append_id=append_id,
+                    rows=rows,
+                    replies_to=channels_of(replies),
+                )
             )
 
     def _keep_event(self, session: MemorySession, event: ev.SessionEvent, *, at: int) -> None:
@@ -195,7 +201,7 @@ class MemoryJournal(
         session = self._known(request.session_id)
         rows, is_new = session.append(request)
         if is_new:
-            self._keep(session, rows, request.append_id)
+            self._keep(session, rows, request.append_id, request.outbox)
             self._data.outbox.enqueue(request.session_id, request.outbox)
         return rows
 
@@ -215,7 +221,7 @@ class MemoryJournal(
             session.incarnation += int(raise_incarnation)
             rows = session.write(events, at=at, cause=_SUPERVISOR_CAUSE)
             self._data.outbox.enqueue(session_id, outbox)
-            self._keep(session, rows)
+            self._keep(session, rows, replies=outbox)
             return rows
 
         return await self._committer.write(work)

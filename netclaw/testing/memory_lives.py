@@ -26,6 +26,7 @@ class MemoryLives:
         session: MemorySession,
         rows: tuple[JournalRow, ...] = (),
         append_id: AppendId | None = None,
+        replies: tuple[ev.OutboxRow, ...] = (),
     ) -> None:
         raise NotImplementedError
 
@@ -73,7 +74,7 @@ class MemoryLives:
             session = self._known(session_id)
             outcome, rows, replies = record_crash(session, report)
             self._data.outbox.enqueue(session_id, replies)
-            self._keep(session, rows)
+            self._keep(session, rows, replies=replies)
             return outcome
 
         return await self._committer.write(work)

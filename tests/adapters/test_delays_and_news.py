@@ -79,6 +79,7 @@ async def test_many_steps_are_few_news() -> None:
     news.take(_commit("ToolBatchStarted"))
     news.take(_commit("InputAdmitted", "TurnStarted", session="room/2"))
     news.take(_commit("TurnRecorded"))
+    news.take_replies()
     news.take(_commit("TurnFailed", "ConsentWithdrawn", session="room/3"))
     news.drain(budget_s=1.5, notice="Stopping.")
     news.close()

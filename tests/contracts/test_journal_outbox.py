@@ -7,8 +7,9 @@ import pytest
 from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import HeadMovedError, NotFoundError, StaleIncarnationError
 from netclaw.core.ids import InputId, TurnId
-from netclaw.core.session.events import OutboxRow
+from netclaw.core.session.events import CrashRecorded, OutboxRow
 from netclaw.ports.outbox import CLAIM_BYTES, OutboxItem
+from netclaw.wire.journal_codec import encode_event
 from tests.contracts.journal_world import SESSION, World, recorded, started
 
 HERE = DeliveryTarget(channel=SourceKind.SLACK, address="C1/1")
@@ -198,3 +199,18 @@ async def test_a_claim_tells_what_another_claimant_held(journal_world: World) ->
     await confirm(world, again, "g2", failure="no", again_at=1)
     (last,) = await claim(world, at=1)
     assert (last.is_taken_over, last.attempts) == (False, 1), "its holder let it go"
+
+
+@pytest.mark.requirement("channel_host.news")
+async def test_what_is_published_names_the_channels_that_have_replies(
+    journal_world: World,
+) -> None:
+    world = journal_world
+    await world.create()
+    await reply(world, (HERE, "a"), (THERE, "b"), (ELSEWHERE, "c"))
+    assert world.published[-1].replies_to == {SourceKind.SLACK, SourceKind.DISCORD}
+    assert world.published[0].replies_to == frozenset()
+    row = OutboxRow(target=HERE, text="d", turn_id=TurnId("t9"), input_ids=())
+    crash = encode_event(CrashRecorded(exit_status=1, turn_id=None, attempt=1))
+    await world.journal.append_own(SESSION, (crash,), at=1, outbox=(row,))
+    assert world.published[-1].replies_to == {SourceKind.SLACK}
