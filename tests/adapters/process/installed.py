@@ -26,6 +26,8 @@ def with_loop_channel(folder: Path) -> Path:
     (folder / "bin").mkdir()
     python = folder / "bin" / "python"
     python.symlink_to(base)
+    # The parser of commands is looked for beside the interpreter.
+    (folder / "bin" / "shfmt").symlink_to(Path(sys.executable).with_name("shfmt"))
     (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
     ours = sysconfig.get_path("purelib")
     (packages / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
