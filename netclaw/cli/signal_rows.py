@@ -108,6 +108,12 @@ def goal_row(row: GoalRow) -> JsonRow:
     return compact({"id": row.session_id, "goal": row.text or None, "status": row.status or None})
 
 
+def what(event: SignalRow) -> str:
+    """What happened, for people: the line that is kept, and how many messages it stands for."""
+    times = f" ({event.payload.turns} messages)" if event.payload.turns > 1 else ""
+    return event.summary + times
+
+
 def actor(event: SignalRow) -> str:
     """Who changed it, for people: `human 1000`, `agent planner`, `system`."""
     return f"{event.actor_type} {event.actor_id}".rstrip()

@@ -80,7 +80,7 @@ def test_people_are_shown_changes_as_a_table(cli: Cli, daemon: ScriptedDaemon) -
     assert head == "state version 19"
     assert "after 3 is not kept any more" in gap
     assert "human U1" in first
-    assert "human message via slack" in first
+    assert "human message via slack (3 messages)" in first
     assert "system" in second
     assert more.endswith("netclaw signals show notes --since 19")
     assert "\033" not in shown

@@ -11,7 +11,14 @@ from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
 from netclaw.cli.completions import any_session_ids
 from netclaw.cli.params import SEQ
-from netclaw.cli.signal_rows import actor, all_watches, changes_row, is_open, watch_row
+from netclaw.cli.signal_rows import (
+    actor,
+    all_watches,
+    changes_row,
+    is_open,
+    watch_row,
+    what,
+)
 from netclaw.cli.words import counted, moment
 from netclaw.core.ids import parse_session_id
 
@@ -81,7 +88,7 @@ def _print_changes(app: App, session_id: str, since: int, found: ShowSignalsResp
     app.table(
         ("sequence", "when", "by", "what"),
         (
-            (str(each.sequence), moment(each.occurred_at_ms), actor(each), each.summary)
+            (str(each.sequence), moment(each.occurred_at_ms), actor(each), what(each))
             for each in found.events
         ),
     )

@@ -14,7 +14,7 @@ from netclaw.cli.command import command
 from netclaw.cli.completions import any_session_ids
 from netclaw.cli.params import SEQ
 from netclaw.cli.signal_feed import SignalFeed
-from netclaw.cli.signal_rows import actor, signal_row
+from netclaw.cli.signal_rows import actor, signal_row, what
 from netclaw.cli.words import clock, counted
 from netclaw.core.ids import parse_session_id
 
@@ -99,15 +99,12 @@ class _View:
         style = self._app.style
         session = "" if self._is_one else self._session(event)
         by = style(printable(actor(event)), _COLOUR.get(event.actor_type, "dim"))
-        return f"{style(clock(event.occurred_at_ms), 'dim')}  {session}{by}: {_what(event)}"
+        return (
+            f"{style(clock(event.occurred_at_ms), 'dim')}  {session}{by}: {printable(what(event))}"
+        )
 
     def _session(self, event: SignalRow) -> str:
         """The id, in a column that grows to the widest seen."""
         name = printable(event.session_id)
         self._width = max(self._width, min(len(name), SESSION_WIDTH))
         return f"{self._app.style(name.ljust(self._width), 'bold')}  "
-
-
-def _what(event: SignalRow) -> str:
-    times = f" ({event.payload.turns} messages)" if event.payload.turns > 1 else ""
-    return printable(event.summary) + times
