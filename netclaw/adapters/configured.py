@@ -17,6 +17,8 @@ from netclaw.config.schema.root import Config
 from netclaw.core.authz.profiles import AttachmentRule
 
 _SHARED = frozenset(Channel.model_fields)
+LIVE_EDIT = "live_edit"
+"""The option that `live_edit.py` reads."""
 
 
 def enabled_channels(config: Config) -> dict[str, ChannelConfig]:
@@ -44,6 +46,8 @@ def _section(
     options = _options(section)
     if isinstance(section, OtherChannel):
         options |= section.options
+    if section.live_edit:
+        options[LIVE_EDIT] = "true"
     return ChannelConfig(
         name=name,
         default_channel_id=section.default_channel_id or "",

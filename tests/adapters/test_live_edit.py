@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from netclaw.adapters.configured import enabled_channels
 from netclaw.adapters.driver import ChannelConfig, RefusedFailure, Thread, TransientFailure
 from netclaw.adapters.live_edit import CURSOR, CUT, LiveEdits, is_wanted, key_of
+from netclaw.config.schema.root import Config
 from netclaw.wire.v1.common_pb2 import Output
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 from tests.adapters.scripted import (
@@ -82,6 +84,15 @@ async def running(bench: Bench) -> AsyncIterator[Bench]:
 def test_it_is_off_until_it_is_asked_for(value: str, wanted: bool) -> None:
     assert is_wanted(ChannelConfig(name="slack", options={"live_edit": value})) is wanted
     assert not is_wanted(ChannelConfig(name="slack"))
+
+
+@pytest.mark.requirement("channels.live-edit")
+def test_the_configuration_switches_it_on_by_channel() -> None:
+    config = Config.model_validate(
+        {"Slack": {"Enabled": True, "LiveEdit": True}, "Discord": {"Enabled": True}}
+    )
+    wanted = {name: is_wanted(one) for name, one in enabled_channels(config).items()}
+    assert wanted == {"slack": True, "discord": False}
 
 
 @pytest.mark.requirement("channels.live-edit")

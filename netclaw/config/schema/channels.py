@@ -50,6 +50,9 @@ class Channel(Section):
         False, description="Ask for a mention in a thread that is already being served."
     )
     mention_required_in_dm: bool = Field(False, description="Ask for it in direct messages too.")
+    live_edit: bool = Field(
+        False, description="Show a reply in one message while it is made, where messages change."
+    )
 
 
 class Slack(Channel):
