@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
@@ -35,6 +36,10 @@ _log = logging.getLogger(__name__)
 
 RETIRE_S = 10.0
 """What Slack leaves between the wish to renew a connection and its end."""
+
+RENEWALS = 3
+RENEWALS_IN_S = 60.0
+"""More than so many are no renewals: several processes push each other out of their places."""
 
 WhoAmI = Callable[[], Awaitable[Self]]
 Ended = tuple[Connection, End]
@@ -89,6 +94,7 @@ class _Line:
         self._current: Connection | None = None
         self._connections: set[Connection] = set()
         self._retiring: set[asyncio.Task[None]] = set()
+        self._renewed_at: deque[float] = deque(maxlen=RENEWALS)
         self.health = Health.CONNECTING
 
     def open_door(self, me: Self) -> None:
@@ -134,12 +140,20 @@ class _Line:
             raise FatalFailure("Socket Mode is switched off for the Slack app.")
         if end is End.LOST:
             raise TransientFailure("Slack's event connection was lost.")
+        self._require_patience()
         _log.info("the event connection is renewed")
         # The new one first: nothing is missed, and what the old one brought can be acknowledged.
         await self.connect()
         task = asyncio.create_task(self._retire(old), name="slack events, the old connection")
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
+
+    def _require_patience(self) -> None:
+        """Leave it to the host, which waits longer every time, if there are too many renewals."""
+        now = time.monotonic()
+        if len(self._renewed_at) == RENEWALS and now - self._renewed_at[0] < RENEWALS_IN_S:
+            raise TransientFailure("Slack renews the event connection too often.")
+        self._renewed_at.append(now)
 
     async def _retire(self, connection: Connection) -> None:
         await connection.retire(RETIRE_S)

@@ -16,6 +16,7 @@ from netclaw.adapters.driver import (
     TransientFailure,
 )
 from netclaw.adapters.slack.driver import SlackDriver
+from netclaw.adapters.slack.stream import RENEWALS
 from tests.adapters.rig import PATIENCE_S, Inbox, thread_of
 from tests.adapters.slack.rig import SlackRig
 from tests.fakes.slack import SlackServer
@@ -145,6 +146,20 @@ async def test_the_old_connection_goes_when_slack_closes_it_or_we_end(
     async with asyncio.timeout(PATIENCE_S):
         while slack.events.open_connections:
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.requirement("channels_slack.renew")
+async def test_endless_renewals_are_a_loss(slack: SlackServer, driver: SlackDriver) -> None:
+    events = driver.events()
+    waiting = asyncio.ensure_future(anext(events))
+    for number in range(RENEWALS):
+        await slack.events.until_connects(number + 1)
+        await slack.events.ask_to_renew("too_many_websockets")
+    await slack.events.until_connects(RENEWALS + 1)
+    await slack.events.ask_to_renew("too_many_websockets")
+    with pytest.raises(TransientFailure, match="too often"):
+        await asyncio.wait_for(waiting, PATIENCE_S)
+    assert driver.health() is Health.DISCONNECTED
 
 
 @pytest.mark.requirement("channels_slack.failures")
