@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from netclaw.core.authority import narrower
 from netclaw.core.errors import (
     DrainingError,
     InvalidArgumentError,
@@ -159,7 +160,10 @@ class SessionLetters:
                 at=self._services.now_ms(),
             ),
             reply_authority=letters.authority_of_reply(
-                asking, sender=sender, target=target.session_id, audience=viewer.record.audience
+                asking,
+                sender=sender,
+                target=target.session_id,
+                audience=narrower(viewer.record.audience, target.audience),
             ),
         )
 

@@ -163,7 +163,7 @@ async def test_a_message_runs_no_wider_than_either_session(
     assert not sent.authority.is_of_person
     assert not sent.attended
     (kept,) = await desk.world.store.open_sends()
-    assert _reach(kept.reply_authority) == (by, AUDIENCES[by], to)
+    assert _reach(kept.reply_authority) == (by, audience, to)
 
 
 def _reach(authority: Authority) -> tuple[SessionId, Audience, str | None]:

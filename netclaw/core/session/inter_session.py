@@ -158,7 +158,10 @@ def authority_of_message(
 def authority_of_reply(
     asking: Authority, *, sender: SessionId, target: SessionId, audience: Audience
 ) -> Authority:
-    """Under what a late reply of `target` runs in its sender, whose own audience is `audience`."""
+    """Under what a late reply of `target` runs in its sender; `audience` is the narrower of theirs.
+
+    What a narrower conversation wrote begins no turn that may do more than it may itself.
+    """
     return authority_of_message(asking, sender=target, target=sender, audience=audience)
 
 
