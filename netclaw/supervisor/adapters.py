@@ -8,7 +8,6 @@ process exists, while no channel is enabled.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 from collections.abc import Callable, Mapping
@@ -175,8 +174,7 @@ class Adapter:
 
     async def _end_keeper(self) -> None:
         self._keeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._keeper
+        await asyncio.wait((self._keeper,))
         if self._process is not None:
             self._process.kill()
             await self._process.wait()

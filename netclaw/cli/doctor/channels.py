@@ -114,7 +114,7 @@ def _finding(config: ChannelConfig, answer: Answer) -> Finding:
         return failed(
             NAME,
             message,
-            f"Run `netclaw secrets set {_section(config)}.BotToken`, or see"
-            f" logs/adapter-{config.name}.log.",
+            f"Mend what it names; a token is set with `netclaw secrets set"
+            f" {_section(config)}.BotToken`.",
         )
     return warned(NAME, message, "It is tried again by itself; look at the network if it stays.")
