@@ -39,9 +39,10 @@ def is_wanted(config: ChannelConfig) -> bool:
     return config.options.get(OPTION, "").casefold() in ("true", "on", "yes", "1")
 
 
-def key_of(turn_id: str) -> str:
-    """The key of a turn's message, short enough for every platform."""
-    return f"e.{hashlib.sha256(turn_id.encode()).hexdigest()[:16]}"
+def key_of(turn_id: str, thread: Thread) -> str:
+    """The key of a turn's message in a thread, short enough for every platform."""
+    name = f"{turn_id} {thread.address}"
+    return f"e.{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,10 +118,11 @@ class LiveEdits:
                 live.post_id = await self._found(turn_id, thread)
             return live.post_id
 
-    def closed(self, turn_id: str) -> None:
+    def closed(self, turn_id: str, thread: Thread) -> None:
         """See `outbound.LiveReplies`."""
-        for key in [key for key in self._lives if key[0] == turn_id]:
-            self._lives.pop(key).is_closed.set()
+        live = self._lives.pop((turn_id, thread.address), None)
+        if live is not None:
+            live.is_closed.set()
 
     async def close(self) -> None:
         """Follow nothing any more; what is shown is found again by its key."""
@@ -136,7 +138,7 @@ class LiveEdits:
         task.add_done_callback(self._tasks.discard)
 
     async def _found(self, turn_id: str, thread: Thread) -> str:
-        return await bounded(self._driver.find_post(thread, key_of(turn_id))) or ""
+        return await bounded(self._driver.find_post(thread, key_of(turn_id, thread))) or ""
 
     # One turn -------------------------------------------------------------------------------
 
@@ -190,7 +192,7 @@ class LiveEdits:
             if live.post_id:
                 await bounded(self._driver.edit(live.thread, live.post_id, text, ()))
             else:
-                post = Post(thread=live.thread, key=key_of(live.turn_id), text=text)
+                post = Post(thread=live.thread, key=key_of(live.turn_id, live.thread), text=text)
                 live.post_id = await bounded(self._driver.post(post))
         except RefusedFailure:
             # Somebody deleted it, or nothing can be said here: the reply will find out.

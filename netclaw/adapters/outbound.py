@@ -56,8 +56,8 @@ class LiveReplies(Protocol):
         The same answer as long as the reply is not `closed`.
         """
 
-    def closed(self, turn_id: str) -> None:
-        """The reply is delivered or given up."""
+    def closed(self, turn_id: str, thread: Thread) -> None:
+        """The reply is delivered or given up there."""
 
 
 @dataclass(slots=True)
@@ -294,7 +294,7 @@ class Deliveries:
         await self._confirm(item, failure=failure)
         self._underway.pop(item.row_id, None)
         if self._live is not None:
-            self._live.closed(item.turn_id)
+            self._live.closed(item.turn_id, Thread.at(item.address))
 
     async def _confirm(
         self, item: OutboxItem, *, failure: str = "", retry_after_ms: int = 0

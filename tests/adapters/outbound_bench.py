@@ -38,8 +38,9 @@ class Live:
         assert thread.address == HERE
         return self.posts.get(turn_id, "")
 
-    def closed(self, turn_id: str) -> None:
+    def closed(self, turn_id: str, thread: Thread) -> None:
         """Its reply is over."""
+        assert thread.address == HERE
         self.ended.append(turn_id)
 
 

@@ -108,7 +108,7 @@ async def test_one_message_grows_with_a_cursor_and_is_handed_to_the_reply() -> N
         await bench.finish()
         assert await bench.parts.take_over("t1", THREAD) == "m1"
         assert await bench.parts.take_over("t1", THREAD) == "m1", "as often as it is asked"
-        bench.parts.closed("t1")
+        bench.parts.closed("t1", THREAD)
         await bench.write("late")
         assert len(bench.driver.posts) == 1
 
@@ -157,7 +157,7 @@ async def test_no_change_overtakes_the_reply() -> None:
         await bench.begin(HERE)
         gate = bench.driver.gates[HERE] = asyncio.Event()
         await bench.write("first")
-        await until(lambda: bench.driver.calls == [f"post {key_of('t1')}"])
+        await until(lambda: bench.driver.calls == [f"post {key_of('t1', THREAD)}"])
         taking = asyncio.create_task(bench.parts.take_over("t1", THREAD))
         await bench.write(" second")
         assert not taking.done(), "the post is on its way"
@@ -201,3 +201,17 @@ async def test_a_gap_in_the_text_is_not_shown() -> None:
         await bench.until_shown(f"one{CURSOR}")
         await bench.write("anew", round_=1)
         await bench.until_shown(f"anew{CURSOR}")
+
+
+@pytest.mark.requirement("channels.live-edit")
+async def test_a_turn_that_answers_in_two_threads_has_a_message_in_each() -> None:
+    other = "C1/2"
+    async with running(Bench()) as bench:
+        await bench.begin(HERE, other)
+        await bench.write("first")
+        await bench.until_shown(f"first{CURSOR}")
+        await until(lambda: bench.driver.shown(other) == [f"first{CURSOR}"])
+        here = await bench.parts.take_over("t1", THREAD)
+        bench.parts.closed("t1", THREAD)
+        there = await bench.parts.take_over("t1", Thread.at(other))
+        assert {here, there} == {"m1", "m2"}
