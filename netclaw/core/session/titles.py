@@ -113,10 +113,14 @@ def excerpt(state: SessionState) -> tuple[Message, ...]:
 
 
 def clean(answer: str) -> str:
-    """The title in a model's answer: one bounded line of plain text; empty if there is none."""
+    """The title in a model's answer: one bounded line of plain text; empty if there is none.
+
+    A line of the instructions is none: small models repeat them.
+    """
     text = _THINKING.sub("", storable(answer))
     lines = (_plain(line) for line in text.splitlines())
-    title = next((line for line in lines if any(map(str.isalnum, line))), "")
+    own = (line for line in lines if line not in _INSTRUCTIONS)
+    title = next((line for line in own if any(map(str.isalnum, line))), "")
     if len(title) <= MAX_CHARACTERS:
         return title
     cut = title[: MAX_CHARACTERS - 1]
@@ -172,3 +176,6 @@ def _plain(line: str) -> str:
         before = text
         text = _LEAD.sub("", text).strip(_WRAPPING).removesuffix(".")
     return text.replace("**", "").replace("`", "").rstrip()
+
+
+_INSTRUCTIONS = frozenset(map(_plain, PROMPT.splitlines()))

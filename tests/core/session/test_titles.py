@@ -202,7 +202,9 @@ def test_the_answer_is_recorded_with_what_it_cost_and_told_to_everybody() -> Non
 
 
 @pytest.mark.requirement("sidecars.title-record")
-@pytest.mark.parametrize("text", ["", " \n\t", "***", "<think>never finished", "\u202e"])
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "***", "<think>never finished", "\u202e", titles.PROMPT]
+)
 def test_an_answer_without_a_title_changes_nothing(text: str) -> None:
     told = ready()
     talk(told)
@@ -354,6 +356,7 @@ def test_a_cut_reply_asks_for_none() -> None:
         ("Blue\t  sky\x07\u202e", "Blue sky"),
         ("Half \ud800 pair", "Half \ufffd pair"),
         ("3 apples", "3 apples"),
+        ("- Write the title only.\nBlue sky", "Blue sky"),
         ("word " * 40, "word " * 14 + "word\u2026"),
         ("x" * 300, "x" * 79 + "\u2026"),
     ],
