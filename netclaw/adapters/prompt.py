@@ -19,7 +19,7 @@ _TOKEN_BYTES = 12
 
 def key_of(approval: PendingApproval) -> str:
     """The key of a request's post: the same for every start, and never another request's."""
-    return f"p.{approval.asked_at_ms:x}.{approval.seq}"
+    return f"p.{approval.asked_at_ms:x}.{approval.position}"
 
 
 def key_in(token: str) -> str:

@@ -25,7 +25,7 @@ HERE = "C1/1"
 ANN, BOB = "U1", "U2"
 BOUNDARY = "slack:T1/C1"
 THREAD = Thread(channel_id="C1", thread_id="1", place=Place.CHANNEL, boundary=BOUNDARY)
-KEY = "p.64.5"
+KEY = "p.64.1"
 LETTERS_ONLY = Abilities(text_limit=500, has_buttons=False, has_edit=True, has_status=False)
 BUTTONS = Abilities(text_limit=500, has_buttons=True, has_edit=True, has_status=False)
 OPTIONS = (

@@ -120,7 +120,7 @@ async def test_a_press_somewhere_else_uses_no_token_up() -> None:
         elsewhere = Thread(channel_id="C1", thread_id="2", place=Place.CHANNEL, boundary=BOUNDARY)
         await bench.press(token, thread=elsewhere)
         await bench.press(token, post_id="m77")
-        await bench.press("p.64.5~guessed")
+        await bench.press("p.64.1~guessed")
         await bench.press("something else")
         assert bench.link.answers == []
         await bench.press(bench.token("Once"))
@@ -171,7 +171,7 @@ async def test_a_forged_stale_press_changes_no_other_post() -> None:
         token = bench.token("Once")
         await bench.end()
         before = bench.driver.shown(HERE)
-        await bench.press(token, post_id=bench.driver.ids["p.64.6"])
+        await bench.press(token, post_id=bench.driver.ids["p.64.2"])
         assert bench.driver.shown(HERE) == before
 
 
