@@ -32,6 +32,7 @@ BREACHES = [
     ("settings-as-values", "models", "import pydantic"),
     ("no-vendor-sdk", "supervisor", "import anthropic"),
     ("no-vendor-sdk", "cli", "def later() -> None:\n    import openai"),
+    ("adapter-process", "adapters", "import netclaw.config.home"),
 ]
 
 
