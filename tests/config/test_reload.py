@@ -23,6 +23,8 @@ from tests.config.homes import ONE_MODEL, TempHome
             ONE_MODEL.replace("{\n", '{"Logging": {"LogLevel": {"Default": "Debug"}},\n', 1),
             Effect.LIVE,
         ),
+        (ONE_MODEL.replace("{\n", '{"Slack": {"Enabled": true},\n', 1), Effect.LIVE),
+        (ONE_MODEL.replace("{\n", '{"Channels": {"loop": {}},\n', 1), Effect.LIVE),
         (ONE_MODEL.replace("m1", "m2"), Effect.RESTART),
     ],
 )
