@@ -1,4 +1,8 @@
-"""What tests of state awareness do again and again, through the command line where they can."""
+"""What tests of state awareness do again and again.
+
+What they ask for has the form in which the command line prints it: a program for each question
+would take longer than all the rest (`test_signals_command_line` holds those to it).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from typing import Any
 
+from netclaw.cli.signal_rows import changes_row, watch_row
 from netclaw.wire.v1 import admin_pb2
 from tests.process.run_calls import NAME, begin
-from tests.process.test_command_line import cli
 from tests.process.world import World
 
 Row = dict[str, Any]
@@ -28,13 +32,6 @@ LINE = re.compile(
 )
 Told = list[tuple[str, int]]
 """Lines of one turn: of which session, since which version."""
-
-
-async def say(world: World, name: str, text: str) -> Row:
-    """A person's message and what came of it, as `chat -p` says it."""
-    result = await cli(world, "chat", "-p", text, "--resume", name, "--json")
-    row: Row = result.json
-    return row
 
 
 async def person(world: World, name: str, text: str = "[[reply:yes]]") -> None:
@@ -75,8 +72,10 @@ def directive(tool: str, **arguments: object) -> str:
 
 
 async def changes(world: World, name: str, since: int = 0) -> Row:
-    """`signals show`: stateVersion, and what is in stateChanges."""
-    row = (await cli(world, "signals", "show", name, "--since", str(since), "--json")).json
+    """What `signals show` prints: stateVersion, and what is in stateChanges."""
+    request = admin_pb2.ShowSignalsRequest(session_id=name, since=since)
+    found = await world.peer.admin.ShowSignals(request, metadata=world.peer.metadata)
+    row: Row = changes_row(found)
     return {"stateVersion": row["stateVersion"], **row["stateChanges"]}
 
 
@@ -104,13 +103,16 @@ async def until_kind(world: World, name: str, kind: str, count: int = 1) -> Row:
 
 async def watch(world: World, watcher: str, target: str) -> None:
     """Begin a watch."""
-    assert (await cli(world, "signals", "watch", watcher, target, "--json")).json["watched"]
+    request = admin_pb2.WatchRequest(watcher=watcher, target=target)
+    await world.peer.admin.WatchSession(request, metadata=world.peer.metadata)
 
 
-async def watches(world: World, name: str = "") -> dict[tuple[str, str], Row]:
-    """Every watch by watcher and target, or those of one session."""
-    words = ("signals", "watches", *([name] if name else []), "--json")
-    return {(row["watcher"], row["target"]): row for row in (await cli(world, *words)).json}
+async def watches(world: World) -> dict[tuple[str, str], Row]:
+    """Every watch by watcher and target; they fit on a page."""
+    request = admin_pb2.ListWatchesRequest()
+    page = await world.peer.admin.ListWatches(request, metadata=world.peer.metadata)
+    assert not page.more
+    return {(row.watcher, row.target): watch_row(row) for row in page.watches}
 
 
 def is_open(row: Row) -> bool:
@@ -119,10 +121,10 @@ def is_open(row: Row) -> bool:
     return bool(row["notified"] > row["lastSeen"])
 
 
-async def goal(world: World, name: str, *words: str) -> Row:
-    """`goal set`: the change that costs no model call."""
-    row: Row = (await cli(world, "goal", "set", name, *words, "--json")).json
-    return row
+async def goal(world: World, name: str, text: str) -> None:
+    """Set a goal: the change that costs no model call."""
+    request = admin_pb2.SetGoalRequest(session_id=name, text=text)
+    await world.peer.admin.SetGoal(request, metadata=world.peer.metadata)
 
 
 async def told(world: World, watcher: str) -> list[Told]:
@@ -219,15 +221,3 @@ def log_text(world: World) -> str:
             for row in connection.execute(f"SELECT * FROM {table}")  # noqa: S608 - named above
         ]
     return repr(rows)
-
-
-async def watch_quickly(world: World, watcher: str, target: str) -> None:
-    """Begin a watch without a process for it."""
-    request = admin_pb2.WatchRequest(watcher=watcher, target=target)
-    await world.peer.admin.WatchSession(request, metadata=world.peer.metadata)
-
-
-async def set_goal_quickly(world: World, name: str, text: str = "Ship it") -> None:
-    """Set a goal without a process for it."""
-    request = admin_pb2.SetGoalRequest(session_id=name, text=text)
-    await world.peer.admin.SetGoal(request, metadata=world.peer.metadata)

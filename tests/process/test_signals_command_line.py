@@ -14,19 +14,34 @@ from tests.cli.terminal import Terminal
 from tests.process.lending import Lender
 from tests.process.signal_calls import (
     WINDOW,
-    changes,
-    goal,
+    Row,
     hold,
     kinds,
     person,
     sessions,
     until_told,
-    watch,
 )
 from tests.process.test_command_line import begin, cli, finish
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(120)
+
+
+async def changes(world: World, name: str) -> Row:
+    """`signals show`: stateVersion, and what is in stateChanges."""
+    row: Row = (await cli(world, "signals", "show", name, "--json")).json
+    return {"stateVersion": row["stateVersion"], **row["stateChanges"]}
+
+
+async def watch(world: World, watcher: str, target: str) -> None:
+    """`signals watch`."""
+    assert (await cli(world, "signals", "watch", watcher, target, "--json")).json["watched"]
+
+
+async def goal(world: World, name: str, *words: str) -> Row:
+    """`goal set`."""
+    row: Row = (await cli(world, "goal", "set", name, *words, "--json")).json
+    return row
 
 
 async def line(reader: Process) -> dict[str, Any]:
