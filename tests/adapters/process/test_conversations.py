@@ -71,6 +71,7 @@ async def test_each_message_is_answered_once_whoever_dies(channels: Channels) ->
 
 @pytest.mark.requirement("channel_host.drain")
 async def test_the_last_words_before_a_stop_are_delivered(channels: Channels) -> None:
+    channels.world._config["Daemon"] = {"DrainSeconds": 1}  # the model's answer is not waited for
     await channels.begin(loop=channels.section())
     call = json.dumps({"path": "."})
     one = await channels.server.say(
