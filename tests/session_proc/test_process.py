@@ -21,10 +21,10 @@ from tests.session_proc.host import TOKEN, ScriptedHost
 
 pytestmark = pytest.mark.timeout(60)
 
-BEFORE_TURN_MIB = 8.0
-AFTER_TURN_MIB = 14.0
-"""No leap beyond what judging costs. The benchmarks watch the target of decision 94, 12 MiB, and
-their page says what would reach it."""
+BEFORE_TURN_MIB = 8.5
+AFTER_TURN_MIB = 14.5
+"""No leap beyond what judging and watching cost (measured: 8.0 and 13.9). The benchmarks watch the
+targets of decision 94, 8 and 12 MiB, and their page says what would reach them."""
 
 
 def private_mib(pid: int) -> float:
