@@ -197,7 +197,8 @@ class _Door:
     def __init__(self, client: SlackClient, me: Self, found: Found) -> None:
         self._found = found
         self._app = AsyncApp(
-            name="netclaw",
+            # Bolt gives the logger of this name the level of its own: it must be none of ours.
+            name=sdk_log.name,
             client=client.web,
             logger=sdk_log,
             before_authorize=_Read(me),

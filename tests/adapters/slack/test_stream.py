@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 
 import pytest
 
@@ -15,6 +16,7 @@ from netclaw.adapters.driver import (
     Received,
     TransientFailure,
 )
+from netclaw.adapters.slack.client import sdk_log
 from netclaw.adapters.slack.driver import SlackDriver
 from netclaw.adapters.slack.stream import RENEWALS
 from tests.adapters.rig import PATIENCE_S, Inbox, thread_of
@@ -29,6 +31,15 @@ def text_of(incoming: Incoming) -> str:
     """What a message says."""
     assert isinstance(incoming.event, Received)
     return incoming.event.text
+
+
+@pytest.mark.requirement("channels_slack.acknowledge")
+async def test_the_library_is_silent_and_we_are_not(slack: SlackServer, inbox: Inbox) -> None:
+    await slack.say("hello")
+    await inbox.next()
+    levels = [logging.getLogger(name).level for name in ("netclaw", "netclaw.adapters.slack")]
+    assert levels == [logging.NOTSET, logging.NOTSET]
+    assert not sdk_log.isEnabledFor(logging.ERROR)
 
 
 @pytest.mark.requirement("channels_slack.acknowledge")
