@@ -148,11 +148,8 @@ class RunsMachine(SessionMachine):
             return
         is_resting = process.runtime.phase is Phase.READY and process.runtime.drain is None
         if is_resting and process.state.turn is None:
-            people = [
-                item
-                for item in process.state.buffered
-                if item.admitted.authority.requester.principal.is_person
-            ]
+            buffered = process.state.buffered
+            people = [item for item in buffered if item.admitted.authority.is_of_person]
             assert not people, "a person waits for nothing"
 
     def go_on(self, process: Process) -> bool:
