@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from netclaw.cli.completions import session_ids
+
 FILTER_WORDS = {
     "text": 1,
     "text-streaming": 2,
@@ -71,3 +73,14 @@ class OutputFilter(click.ParamType[int]):
 
 
 OUTPUT_FILTER = OutputFilter()
+
+
+of_session = click.option(
+    "--session",
+    "session_id",
+    metavar="ID",
+    default="",
+    shell_complete=session_ids,
+    help="Only those of one session.",
+)
+"""The option of every list that can be narrowed to one session."""

@@ -10,8 +10,9 @@ import click
 from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
-from netclaw.cli.completions import consent_options, pending_calls, session_ids
+from netclaw.cli.completions import consent_options, pending_calls
 from netclaw.cli.pages import all_rows
+from netclaw.cli.params import of_session
 from netclaw.cli.rows import when
 from netclaw.cli.words import ago, counted, first_lines, shorten
 from netclaw.core.errors import InvalidArgumentError, NotFoundError
@@ -50,14 +51,7 @@ approvals = LazyGroup(
     "pending",
     examples=("netclaw approvals pending", "netclaw approvals pending --session notes --json"),
 )
-@click.option(
-    "--session",
-    "session_id",
-    metavar="ID",
-    default="",
-    shell_complete=session_ids,
-    help="Only those of one session.",
-)
+@of_session
 def pending(app: App, *, session_id: str) -> None:
     """List the calls that wait for a decision, oldest first, in every session.
 

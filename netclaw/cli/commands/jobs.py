@@ -12,12 +12,13 @@ import click
 from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
-from netclaw.cli.completions import job_ids, session_ids
+from netclaw.cli.completions import job_ids
+from netclaw.cli.named import begins_so
 from netclaw.cli.pages import all_rows
+from netclaw.cli.params import of_session
 from netclaw.cli.rows import when
 from netclaw.cli.streams import write_out
-from netclaw.cli.words import ago, counted, duration, moment, shorten
-from netclaw.core.errors import InvalidArgumentError, NotFoundError
+from netclaw.cli.words import ago, duration, moment, shorten
 from netclaw.core.text import one_line
 
 if TYPE_CHECKING:
@@ -59,14 +60,7 @@ identifier = click.argument("job_id", metavar="JOB_ID", shell_complete=job_ids)
 
 
 @command("list", examples=("netclaw jobs list", "netclaw jobs list --session notes --live --json"))
-@click.option(
-    "--session",
-    "session_id",
-    metavar="ID",
-    default="",
-    shell_complete=session_ids,
-    help="Only those of one session.",
-)
+@of_session
 @click.option("--live", "is_live", is_flag=True, help="Only those that run or wait to run.")
 def list_jobs(app: App, *, session_id: str, is_live: bool) -> None:
     """List background jobs by age, until a day after their session told of them.
@@ -214,20 +208,14 @@ def job_row(row: JobRow) -> JsonRow:
 
 def named(rows: list[JobRow], name: str) -> JobRow:
     """The job whose id begins so; raises if there is none, or more than one."""
-    found = [row for row in rows if row.job_id == name] or [
-        row for row in rows if name and row.job_id.startswith(name)
-    ]
-    if not found:
-        raise NotFoundError(
-            f"There is no background job {name!r}.", fix="`netclaw jobs list` names them."
-        )
-    if len(found) > 1:
-        ids = ", ".join(row.job_id for row in found[:5])
-        raise InvalidArgumentError(
-            f"{counted(len(found), 'job')} begin with {name!r}: {ids}.",
-            fix="Give more of the job's id.",
-        )
-    return found[0]
+    return begins_so(
+        rows,
+        name,
+        lambda row: row.job_id,
+        noun="job",
+        kind="background job",
+        list_with="netclaw jobs list",
+    )
 
 
 def _state(row: JobRow) -> str:

@@ -11,11 +11,12 @@ import click
 from netclaw.cli.app import App, JsonRow, compact, printable
 from netclaw.cli.client import DaemonClient
 from netclaw.cli.command import Entry, LazyGroup, command
-from netclaw.cli.completions import run_ids, session_ids
+from netclaw.cli.completions import run_ids
+from netclaw.cli.named import begins_so
 from netclaw.cli.pages import all_rows
+from netclaw.cli.params import of_session
 from netclaw.cli.rows import when
-from netclaw.cli.words import ago, counted, duration, moment
-from netclaw.core.errors import InvalidArgumentError, NotFoundError
+from netclaw.cli.words import ago, duration, moment
 
 if TYPE_CHECKING:
     from netclaw.wire.v1.admin_pb2 import RunRow
@@ -54,14 +55,7 @@ identifier = click.argument("run_id", metavar="RUN_ID", shell_complete=run_ids)
 
 
 @command("list", examples=("netclaw runs list", "netclaw runs list --session notes --open --json"))
-@click.option(
-    "--session",
-    "session_id",
-    metavar="ID",
-    default="",
-    shell_complete=session_ids,
-    help="Only those of one session.",
-)
+@of_session
 @click.option("--open", "is_open", is_flag=True, help="Only those that are not over.")
 def list_runs(app: App, *, session_id: str, is_open: bool) -> None:
     """List child runs by age, also those that are over.
@@ -176,20 +170,14 @@ def run_row(row: RunRow) -> JsonRow:
 
 def named(rows: list[RunRow], name: str) -> RunRow:
     """The run whose id begins so; raises if there is none, or more than one."""
-    found = [row for row in rows if row.run_id == name] or [
-        row for row in rows if name and row.run_id.startswith(name)
-    ]
-    if not found:
-        raise NotFoundError(
-            f"There is no child run {name!r}.", fix="`netclaw runs list` names them."
-        )
-    if len(found) > 1:
-        ids = ", ".join(row.run_id for row in found[:5])
-        raise InvalidArgumentError(
-            f"{counted(len(found), 'run')} begin with {name!r}: {ids}.",
-            fix="Give more of the run's id.",
-        )
-    return found[0]
+    return begins_so(
+        rows,
+        name,
+        lambda row: row.run_id,
+        noun="run",
+        kind="child run",
+        list_with="netclaw runs list",
+    )
 
 
 def _state(row: RunRow) -> str:
