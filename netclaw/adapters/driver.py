@@ -237,17 +237,34 @@ class Driver(Protocol):
     async def set_title(self, thread: Thread, title: str) -> None:
         """Name the thread, where threads have names; does nothing elsewhere."""
 
+    async def open_direct(self, user_id: str) -> str:
+        """The id of the direct conversation with a person, begun if need be; it serves as a
+        `channel_id`. `RefusedFailure` if there can be none."""
+
     async def begin_thread(self, channel_id: str, post: str, key: str) -> Thread:
-        """Post something of our own accord where nobody wrote before: the thread it opens."""
+        """Post something of our own accord where nobody wrote before: the thread it opens.
+
+        A thread may be known by the place alone (one conversation for each person): then this
+        posts into it.
+        """
+
+    async def find_thread(self, channel_id: str, key: str) -> Thread | None:
+        """What an earlier `begin_thread` with this key opened, perhaps by another process, where
+        the platform can tell."""
 
     async def backfill(self, thread: Thread, *, after: str, limit: int) -> tuple[Received, ...]:
-        """Messages of a thread behind an event id ("" for all), oldest first, ours included."""
+        """Messages of a thread, oldest first, ours included: the first ones behind an event id, or
+        with "" the newest ones."""
 
     async def download(self, attachment: Attachment, target: Path, limit_bytes: int) -> None:
         """Fetch a file into a new file; `RefusedFailure` beyond the limit."""
 
     async def upload(self, thread: Thread, path: Path, name: str, key: str) -> str:
-        """Send a file to a thread."""
+        """Send a file to a thread; returns the id of the post that holds it, or of the file.
+
+        `find_post` finds it by its key, where the platform can tell. `RefusedFailure` for a file
+        that is not taken.
+        """
 
     async def find_users(self, text: str) -> tuple[Found, ...]:
         """People by name, at most ten."""
