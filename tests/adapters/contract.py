@@ -293,6 +293,32 @@ class DriverContract:
         assert received.thread == thread
         assert await driver.find_post(thread, "14.0") is not None
 
+    async def test_a_thread_of_our_own_is_found_by_its_key(self, rig: Rig, driver: Driver) -> None:
+        assert await driver.find_thread(rig.channel_id, "17.0") is None
+        thread = await driver.begin_thread(rig.channel_id, "a reminder", "17.0")
+        async with open_driver(rig.make()) as after_a_crash:
+            assert await after_a_crash.find_thread(rig.channel_id, "17.0") == thread
+            assert await after_a_crash.find_thread(rig.channel_id, "17.1") is None
+
+    async def test_a_person_is_written_to_directly(
+        self, rig: Rig, driver: Driver, inbox: Inbox
+    ) -> None:
+        place = await driver.open_direct(rig.user_id)
+        assert await driver.open_direct(rig.user_id) == place
+        thread = await driver.begin_thread(place, "psst", "18.0")
+        assert (thread.channel_id, thread.place) == (place, Place.DIRECT)
+        assert [shown.text for shown in rig.shown(thread)] == ["psst"]
+        assert await driver.find_thread(place, "18.0") == thread
+        await rig.say("yes?", is_direct=True)
+        received = await inbox.message()
+        while received.is_own:
+            received = await inbox.message()
+        assert received.thread.channel_id == place
+
+    async def test_nobody_is_not_written_to(self, driver: Driver) -> None:
+        with pytest.raises(RefusedFailure):
+            await driver.open_direct("nobody-has-this-id")
+
     async def test_a_sign_of_work_is_set_and_cleared(
         self, rig: Rig, driver: Driver, inbox: Inbox
     ) -> None:
@@ -318,6 +344,8 @@ class DriverContract:
         assert everything[0].event_id == first.event_id
         rest = await driver.backfill(first.thread, after=first.event_id, limit=1)
         assert [item.text for item in rest] == ["two"]
+        newest = await driver.backfill(first.thread, after="", limit=2)
+        assert [item.text for item in newest] == ["two", "three"]
 
     async def test_a_file_comes_within_its_limit_alone(
         self, rig: Rig, driver: Driver, inbox: Inbox, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -129,24 +130,37 @@ class SlackDriver:
     async def set_title(self, thread: Thread, title: str) -> None:
         """See `Driver`: Slack's threads have no names."""
 
+    async def open_direct(self, user_id: str) -> str:
+        """See `Driver`."""
+        answer = await self._client.ask(
+            self._client.web.conversations_open(users=user_id), is_optional=True
+        )
+        channel = answer.get("channel")
+        return text(channel, "id") if isinstance(channel, dict) else ""
+
     async def begin_thread(self, channel_id: str, post: str, key: str) -> Thread:
         """See `Driver`; a person's id opens the conversation with that person."""
         me = await self._self()
-        place = (
-            await self._open_direct(channel_id) if channel_id.startswith(("U", "W")) else channel_id
-        )
-        where, post_id = await self._posts.make(place, "", key, post)
+        where, post_id = await self._posts.make(await self._place(channel_id), "", key, post)
         return thread_at(where, post_id, me)
+
+    async def find_thread(self, channel_id: str, key: str) -> Thread | None:
+        """See `Driver`."""
+        me = await self._self()
+        place = await self._place(channel_id)
+        found = await self._posts.find(Thread.at(place), key)
+        return thread_at(place, found, me) if found is not None else None
 
     async def backfill(self, thread: Thread, *, after: str, limit: int) -> tuple[Received, ...]:
         """See `Driver`."""
         me = await self._self()
-        found: list[Received] = []
-        async for message in replies(self._client, thread, after=ts_of(after)):
+        found: deque[Received] = deque(maxlen=limit)
+        behind = ts_of(after)
+        async for message in replies(self._client, thread, after=behind):
             received = read_message(message, thread.channel_id, me)
             if received is not None:
                 found.append(received)
-            if len(found) >= limit:
+            if behind and len(found) >= limit:
                 break
         return tuple(found)
 
@@ -182,9 +196,6 @@ class SlackDriver:
             raise TransientFailure("Slack does not say who we are.")
         return self._me
 
-    async def _open_direct(self, user_id: str) -> str:
-        answer = await self._client.ask(
-            self._client.web.conversations_open(users=user_id), is_optional=True
-        )
-        channel = answer.get("channel")
-        return text(channel, "id") if isinstance(channel, dict) else ""
+    async def _place(self, channel_id: str) -> str:
+        is_person = channel_id.startswith(("U", "W"))
+        return await self.open_direct(channel_id) if is_person else channel_id

@@ -60,6 +60,7 @@ def read_message(event: Json, channel_id: str, me: Self) -> Received | None:
         is_bot=is_own or bool(bot_id) or _text(event, "subtype") == "bot_message",
         is_own=is_own,
         is_mention=is_mention,
+        is_file_share=_text(event, "subtype") == "file_share",
         is_in_thread=root != at,
         mention=f"<@{me.user_id}>" if mentions(raw, me.user_id) else "",
         attachments=_attachments(event),

@@ -143,6 +143,16 @@ class LoopDriver:
         """See `Driver`."""
         await self._call("POST", "/titles", {**_place(thread), "title": title})
 
+    async def open_direct(self, user_id: str) -> str:
+        """See `Driver`."""
+        made = await self._call("POST", "/direct", {"user": user_id})
+        return str(made["room"])
+
+    async def find_thread(self, channel_id: str, key: str) -> Thread | None:
+        """See `Driver`."""
+        found = await self._call("GET", "/posts", query={"key": key})
+        return _thread(channel_id, found["ids"][0]) if found["ids"] else None
+
     async def begin_thread(self, channel_id: str, post: str, key: str) -> Thread:
         """See `Driver`."""
         made = await self._call(
@@ -157,8 +167,9 @@ class LoopDriver:
         found = await self._call("GET", f"/threads/{thread.channel_id}/{thread.thread_id}")
         messages = [_received(item) for item in found["messages"]]
         places = [index for index, item in enumerate(messages) if item.event_id == after]
-        behind = messages[places[0] + 1 :] if places else messages
-        return tuple(behind[:limit])
+        if places:
+            return tuple(messages[places[0] + 1 :][:limit])
+        return tuple(messages[-limit:])
 
     # Files and names ----------------------------------------------------------------------
 

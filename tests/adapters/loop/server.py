@@ -85,6 +85,7 @@ class LoopServer:
                 web.patch("/posts/{id}", self._edit),
                 web.delete("/posts/{id}", self._delete),
                 web.get("/threads/{room}/{thread}", self._thread),
+                web.post("/direct", self._direct),
                 web.post("/signs", self._sign),
                 web.post("/titles", self._title),
                 web.get("/files/{id}", self._file),
@@ -259,6 +260,12 @@ class LoopServer:
             if (message.room, message.thread) == (room, thread)
         ]
         return web.json_response({"messages": found})
+
+    async def _direct(self, request: web.Request) -> web.Response:
+        user = (await request.json())["user"]
+        if user not in self.users:
+            return web.json_response({"error": "no such user"}, status=404)
+        return web.json_response({"room": f"dm-{user}"})
 
     async def _sign(self, request: web.Request) -> web.Response:
         body = await request.json()

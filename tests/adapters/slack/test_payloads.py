@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from netclaw.adapters.driver import Attachment, Clicked, Place, Received
+from netclaw.adapters.driver import Attachment, ChannelConfig, Clicked, Place, Received
+from netclaw.adapters.routing import Verdict, route
 from netclaw.adapters.slack.payloads import Self, order_of, read_body, ts_of
 
 ME = Self(user_id="U0BOT", bot_id="B0BOT", team_id="T1")
@@ -122,6 +123,16 @@ def test_files_come_with_their_facts() -> None:
     assert found.attachments == (
         Attachment(handle="F1", name="a.png", media_type="image/png", size_bytes=12),
     )
+    assert found.is_file_share
+
+
+@pytest.mark.requirement("channel_sends.file-share")
+def test_a_file_that_was_shared_stands_for_a_mention() -> None:
+    shared = message(subtype="file_share", files=[{"id": "F1", "name": "a.png", "size": 12}])
+    told = message(text="look at this")
+    config = ChannelConfig(name="slack", mention_only=True)
+    verdicts = [route(config, one, has_session=False).verdict for one in (shared, told)]
+    assert verdicts == [Verdict.START_OR_CONTINUE, Verdict.IGNORE]
 
 
 def test_an_alert_without_text_is_read_from_its_attachments() -> None:
