@@ -170,7 +170,14 @@ class World:
         process = self._alive()
         frame = process.inbound.popleft()
         if isinstance(frame, NoticeChange):
-            process.mailbox.append(c.NoticesChanged(target=frame.target, notice=frame.notice))
+            # As the mailbox of a real process does: before whatever waits, the last word of each.
+            others = [
+                item
+                for item in process.mailbox
+                if not (isinstance(item, c.NoticesChanged) and item.target == frame.target)
+            ]
+            change = c.NoticesChanged(target=frame.target, notice=frame.notice)
+            process.mailbox = deque((change, *others))
             return
         kind, rows = frame
         if kind == "refused":
