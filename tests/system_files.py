@@ -127,5 +127,5 @@ class SystemFiles:
             path for path in {*now, *self._before} if now.get(path) != self._before.get(path)
         )
         if changed:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # no test that can be repeated
             sys.stderr.write(f"\nfiles of the system were changed while tests ran: {changed}\n")

@@ -59,4 +59,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "feasibility, section 10",
         "A test that hangs, in its teardown too, is ended and shows what every task waits for.",
     ),
+    Requirement(
+        "repo.unsteady",
+        "ADR 0050",
+        "At most three failed tests of real processes are run once more, alone; what passes then"
+        " is named as unsteady, and anything else stays a failure.",
+    ),
+    Requirement(
+        "repo.seed-of-commit",
+        "ADR 0050",
+        "Every run of the gate over one commit has the same random seed.",
+    ),
 )
