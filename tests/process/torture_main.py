@@ -22,7 +22,7 @@ from tests.process.torture import torture
 from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "consent", "runs", "signals", "soak", "escape")
+COMMANDS = ("kill", "consent", "runs", "signals", "soak", "escape", "rules")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +55,11 @@ def _parser() -> argparse.ArgumentParser:
         "escape", help="every attempt to get out, on every backend, as root and as another user"
     )
     escape.add_argument("--fuzz", type=int, default=10_000, help="commands judged and traced")
-    for command in (kill, consent, tree, signals, soak, escape):
+    rules = commands.add_parser(
+        "rules", help="the machines of tests/properties, by new seeds while time lasts"
+    )
+    rules.add_argument("--minutes", type=float, default=10.0, help="begin no seed after these")
+    for command in (kill, consent, tree, signals, soak, escape, rules):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -139,6 +143,30 @@ def _escape(options: argparse.Namespace, seed: int) -> None:
     print("  nothing got out", flush=True)
 
 
+def _rules(options: argparse.Namespace, seed: int) -> None:
+    """Play one seed, or, unless it was given, others after it until the minutes are over."""
+    ends = time.monotonic() + options.minutes * 60
+    while True:
+        print(f"seed {seed}: rules of sessions, runs and cursors", flush=True)
+        began = time.monotonic()
+        if _machines(seed) != 0:
+            raise SystemExit(f"broken; again: scripts/torture rules --seed {seed}")
+        print(f"  kept every rule, {time.monotonic() - began:.0f} s", flush=True)
+        if options.seed is not None or time.monotonic() >= ends:
+            return
+        seed = random.SystemRandom().randrange(2**32)
+
+
+def _machines(seed: int) -> int:
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    how = ("-n", "2", "--dist", "worksteal", "--timeout=0", f"--hypothesis-seed={seed}")
+    machines = sorted(map(str, Path("tests/properties").glob("test_*_machine.py")))
+    with tempfile.TemporaryDirectory(prefix="nc-", dir="/tmp") as folder:
+        # Without what other seeds found, which Hypothesis would try first.
+        environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
+        return subprocess.run([*pytest, *how, *machines], check=False, env=environment).returncode
+
+
 def main() -> int:
     """Run the rounds asked for; a broken promise ends it with a traceback and its seed."""
     # Clients that are killed or told to hang up leave the scripted model in the middle of a word.
@@ -154,6 +182,7 @@ def main() -> int:
         "signals": _signals,
         "soak": _soak,
         "escape": _escape,
+        "rules": _rules,
     }
     run = played[options.command]
     for seed in range(first, first + options.rounds):
