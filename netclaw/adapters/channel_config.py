@@ -5,6 +5,7 @@ Beside the driver's contract, which the daemon does not load: most daemons have 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netclaw.core.authz.profiles import AttachmentRule
@@ -30,3 +31,13 @@ class ChannelConfig:
     """bot_token, app_token."""
     options: dict[str, str] = field(default_factory=dict)
     """What only this channel has: api_base_url, gateway_url, server_url, callback_url."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPlan:
+    """Which channels run, and which do not although they have a section."""
+
+    enabled: Mapping[str, ChannelConfig] = field(default_factory=dict)
+    disabled: tuple[str, ...] = ()
+    log_level: str = ""
+    """A value of `Logging.LogLevel.Default`; empty: as an adapter has it by itself."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, SecretStr
 
-from netclaw.adapters.channel_config import ChannelConfig
+from netclaw.adapters.channel_config import ChannelConfig, ChannelPlan
 from netclaw.config.audiences import attachment_rules
 from netclaw.config.schema.channels import Channel, Discord, Mattermost, OtherChannel, Slack
 from netclaw.config.schema.root import Config
@@ -29,6 +29,18 @@ def enabled_channels(config: Config) -> dict[str, ChannelConfig]:
         for name, section in _sections(config)
         if section.enabled
     }
+
+
+def channel_plan(config: Config) -> ChannelPlan:
+    """What is to become of every channel that has a section."""
+    given = config.model_fields_set | config.channels.keys()
+    return ChannelPlan(
+        enabled=enabled_channels(config),
+        disabled=tuple(
+            name for name, section in _sections(config) if name in given and not section.enabled
+        ),
+        log_level=config.logging.log_level.default.value,
+    )
 
 
 def _sections(config: Config) -> Iterator[tuple[str, Slack | Discord | Mattermost | OtherChannel]]:

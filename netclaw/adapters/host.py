@@ -20,6 +20,7 @@ from netclaw.adapters.driver import (
 )
 from netclaw.adapters.exits import AdapterExit
 from netclaw.adapters.lanes import Lanes
+from netclaw.adapters.log import set_log_level
 from netclaw.adapters.parts import HostContext, Parts
 from netclaw.adapters.reconnects import Reconnects
 from netclaw.adapters.reports import Reports
@@ -152,6 +153,8 @@ class Host:
                     self._parts.prompts.look()
                 case "phase":
                     self._parts.progress.phase(item)
+                case "log_level":
+                    set_log_level(item.log_level)
                 case "drain":
                     self.drain(budget_s=item.budget_ms / 1000, notice=item.notice)
                 case _:

@@ -8,12 +8,13 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from netclaw.observe.logs import FactsFilter, JsonFormatter
+from netclaw.observe.logs import LEVELS, FactsFilter, JsonFormatter
 from netclaw.observe.plain_file import MAX_BYTES, shorten_file
 from netclaw.observe.redact import Redactor
 
 _log = logging.getLogger("netclaw.adapters")
-LEVEL = logging.INFO
+LEVEL = logging.WARNING
+"""Until the daemon said how much is wanted."""
 
 
 class AppendedLog(logging.StreamHandler):  # type: ignore[type-arg]
@@ -48,6 +49,12 @@ def set_up_log(path: Path, redact: Redactor) -> None:
     logging.captureWarnings(True)
     sys.excepthook = _say_fault
     threading.excepthook = _say_thread_fault
+
+
+def set_log_level(level: str) -> None:
+    """Log so much from now on: a value of `Logging.LogLevel.Default`, in any letter case."""
+    logging.getLogger().setLevel(LEVELS.get(level.casefold(), LEVEL))
+    _log.info("the adapter logs by %s", level)
 
 
 def _say_fault(

@@ -32,7 +32,7 @@ from netclaw.adapters.driver import (
 from netclaw.adapters.exits import AdapterExit
 from netclaw.adapters.gateway_link import GatewayLink
 from netclaw.adapters.host import Host, News
-from netclaw.adapters.log import set_up_log
+from netclaw.adapters.log import set_log_level, set_up_log
 from netclaw.adapters.parts import Counters, HostContext
 from netclaw.adapters.registry import make_driver
 from netclaw.adapters.reports import Reports
@@ -126,6 +126,7 @@ class _Process:
         listening: asyncio.Task[None] | None = None
         try:
             setup = await self._link.get_channel()
+            set_log_level(setup.log_level)
             self._redact.replace_secrets(tuple(setup.secrets.values()))
             listening = asyncio.create_task(self._listen(), name="daemon")
             return await self._serve(setup)

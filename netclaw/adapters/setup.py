@@ -10,10 +10,13 @@ from netclaw.core.authz.profiles import AttachmentCategory, AttachmentRule
 from netclaw.wire.v1.gateway_pb2 import AttachmentPolicy, ChannelSetup
 
 
-def to_setup(config: ChannelConfig, *, staging: Path | None = None) -> ChannelSetup:
+def to_setup(
+    config: ChannelConfig, *, staging: Path | None = None, log_level: str = ""
+) -> ChannelSetup:
     """A section for the wire, secrets included; raises `ValueError` for what is no channel's name.
 
-    `staging` is where files on their way are kept; None for a process that takes none.
+    `staging` is where files on their way are kept; None for a process that takes none. `log_level`
+    is a value of `Logging.LogLevel.Default`.
     """
     return ChannelSetup(
         name=config.name,
@@ -29,6 +32,7 @@ def to_setup(config: ChannelConfig, *, staging: Path | None = None) -> ChannelSe
         secrets=config.secrets,
         options=config.options,
         staging=str(staging) if staging is not None else "",
+        log_level=log_level,
         attachments={
             audience: AttachmentPolicy(
                 categories=sorted(rule.categories),

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from netclaw.adapters.channel_config import ChannelConfig
+from netclaw.adapters.channel_config import ChannelConfig, ChannelPlan
 from netclaw.adapters.exits import AdapterExit
 from netclaw.adapters.names import is_name, source_kind_of
 from netclaw.adapters.reconnects import Reconnects
@@ -45,6 +45,7 @@ TICK_S = 10.0
 SILENT_TICKS = 6
 """An adapter that said nothing for so many ticks hangs. They are counted, so that a daemon that was
 itself held up does not take its own silence for another's."""
+DISABLED = "disabled"
 UNKNOWN_NAME = "This is no name of a channel: lower-case letters, digits and dashes, 32 at most."
 
 
@@ -81,8 +82,10 @@ class Ground:
 class Adapter:
     """One enabled channel and the process that serves it, if one does now."""
 
-    def __init__(self, config: ChannelConfig, ground: Ground) -> None:
+    def __init__(self, config: ChannelConfig, ground: Ground, *, log_level: str = "") -> None:
+        """`log_level` is a value of `Logging.LogLevel.Default`, until `set_log_level`."""
         self.config = config
+        self._log_level = self._told_level = log_level
         self.source = source_kind_of(config.name)
         self._ground = ground
         self._process: WatchedProcess | None = None
@@ -105,7 +108,19 @@ class Adapter:
 
     def setup(self) -> ChannelSetup:
         """The section for its process."""
-        return to_setup(self.config, staging=self._ground.home / "run" / f"adapter-{self.name}")
+        self._told_level = self._log_level
+        return to_setup(
+            self.config,
+            staging=self._ground.home / "run" / f"adapter-{self.name}",
+            log_level=self._log_level,
+        )
+
+    def set_log_level(self, level: str) -> None:
+        """Have its process log so much from now on."""
+        self._log_level = level
+        if self._news is not None and level != self._told_level:
+            self._told_level = level
+            self._news.take_log_level(level)
 
     def row(self) -> AdapterRow:
         """Itself for `status`."""
@@ -136,6 +151,7 @@ class Adapter:
         if self._news is not None:
             self._news.close()
         self._news = news = News(self.source)
+        self.set_log_level(self._log_level)  # it may have changed since it asked for its section
         reading = self._ground.tasks.start(
             self._read(stream, news), name=f"reports of adapter {self.name}"
         )
@@ -267,18 +283,22 @@ class Adapters:
         self._ground = ground
         self._channel_of = channel_of
         self._adapters: dict[str, Adapter] = {}
-        self._refused: dict[str, AdapterRow] = {}
+        self._idle: dict[str, AdapterRow] = {}
+        """Channels without an adapter: disabled ones, and names that are none."""
+        self._log_level = ""
         self._changing = asyncio.Lock()
         self._is_draining = False
 
     def rows(self) -> list[AdapterRow]:
-        """The enabled channels for `status`, by name."""
-        rows = {name: adapter.row() for name, adapter in self._adapters.items()} | self._refused
+        """The channels that are configured for `status`, by name."""
+        rows = {name: adapter.row() for name, adapter in self._adapters.items()} | self._idle
         return [rows[name] for name in sorted(rows)]
 
-    async def apply(self, channels: Mapping[str, ChannelConfig]) -> None:
+    async def apply(self, plan: ChannelPlan) -> None:
         """Run what is enabled now: only adapters whose section differs are touched."""
+        channels = plan.enabled
         async with self._changing:
+            self._log_level = plan.log_level
             old = [
                 adapter
                 for name, adapter in self._adapters.items()
@@ -289,18 +309,21 @@ class Adapters:
             )
             for adapter in old:
                 del self._adapters[adapter.name]
-            self._refused = {
+            self._idle = {name: AdapterRow(channel=name, state=DISABLED) for name in plan.disabled}
+            self._idle |= {
                 name: AdapterRow(channel=name, state="failed", last_failure=UNKNOWN_NAME)
                 for name in channels
                 if not is_name(name)
             }
+            for adapter in self._adapters.values():
+                adapter.set_log_level(plan.log_level)
             for name, config in channels.items():
-                if name not in self._adapters and name not in self._refused:
+                if name not in self._adapters and name not in self._idle:
                     self._begin(config)
 
     def _begin(self, config: ChannelConfig) -> None:
         if not self._is_draining:
-            self._adapters[config.name] = Adapter(config, self._ground)
+            self._adapters[config.name] = Adapter(config, self._ground, log_level=self._log_level)
 
     async def drain(self, *, budget_s: float, notice: str) -> None:
         """End all of them, each after it delivered what it claimed."""

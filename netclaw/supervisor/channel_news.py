@@ -43,6 +43,7 @@ class News:
         self._kinds = {"outbox", "approvals"}
         self._phases: dict[str, ChannelNews] = {}
         self._drain: ChannelNews | None = None
+        self._log_level = ""
         self._is_closed = False
         self._is_new = asyncio.Event()
         self._is_new.set()
@@ -67,6 +68,11 @@ class News:
     def drain(self, *, budget_s: float, notice: str) -> None:
         """The adapter is to end."""
         self._drain = ChannelNews(kind="drain", budget_ms=round(budget_s * 1000), notice=notice)
+        self._is_new.set()
+
+    def take_log_level(self, level: str) -> None:
+        """The adapter is to log so much."""
+        self._log_level = level
         self._is_new.set()
 
     def close(self) -> None:
@@ -99,11 +105,14 @@ class News:
     def _fetch(self) -> list[ChannelNews]:
         found = [ChannelNews(kind=kind) for kind in sorted(self._kinds)]
         found += self._phases.values()
+        if self._log_level:
+            found.append(ChannelNews(kind="log_level", log_level=self._log_level))
         if self._drain is not None:
             found.append(self._drain)
         self._kinds = set()
         self._phases = {}
         self._drain = None
+        self._log_level = ""
         return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from netclaw.adapters.configured import enabled_channels
+from netclaw.adapters.configured import channel_plan
 from netclaw.config.home import make_private_folder
 from netclaw.config.loaded import LoadedConfig, stamp_of
 from netclaw.config.reload import config_changes
@@ -244,7 +244,7 @@ class Supervisor:
         self._sessions.letters.look()
         self._tasks.start(self._awareness.keep_pruned(), name="pruning of signals")
         self._tasks.start(self._monitor.run(), name="monitor of transcripts")
-        await self._adapters.apply(enabled_channels(self._config.model))
+        await self._adapters.apply(channel_plan(self._config.model))
         self._parts.guard.write_pid()
         self._manager.tell("READY=1", f"MAINPID={self.services.pid}")
         _log.info(
@@ -347,7 +347,7 @@ class Supervisor:
         else:
             self._apply_settings()
             self._parts.on_new_config(config)
-            await self._adapters.apply(enabled_channels(config.model))
+            await self._adapters.apply(channel_plan(self._config.model))
         return ReloadOutcome(is_changed=True, is_restarting=needs_restart)
 
     def _apply_settings(self) -> None:

@@ -44,6 +44,17 @@ def test_a_row_tells_account_failure_and_counters(cli: Cli, daemon: ScriptedDaem
     assert "ready as helper of T1, process 5, 7 in, 6 out" in human
 
 
+@pytest.mark.requirement("channels.disabled-listed")
+def test_a_disabled_channel_is_shown_and_no_fault(cli: Cli, daemon: ScriptedDaemon) -> None:
+    daemon.status.adapters.extend([AdapterRow(channel="slack", state="disabled")])
+    found = cli.ok("status", "--json").json
+    assert (found["overall"], found["daemon"]["adapters"]) == (
+        "healthy",
+        [{"channel": "slack", "state": "disabled"}],
+    )
+    assert "disabled" in cli.ok("status").out
+
+
 @pytest.mark.requirement("channel_host.status")
 def test_a_channel_that_cannot_work_degrades_and_says_why(cli: Cli, daemon: ScriptedDaemon) -> None:
     daemon.status.adapters.extend([READY, FAILED])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from netclaw.adapters.configured import enabled_channels
+from netclaw.adapters.configured import channel_plan, enabled_channels
 from netclaw.config.secret_store import set_secret
 from netclaw.core.authority import Audience
 from netclaw.core.errors import InvalidArgumentError
@@ -36,6 +36,18 @@ def test_a_section_is_handed_on_with_its_secrets_and_options(temp: TempHome) -> 
     assert found["loop"].channel_audiences == {"room": "Team"}
     assert config.daemon.channel_audiences == {"channel:loop": {"room": Audience.TEAM}}
     assert "the-token" in config.redactions
+
+
+@pytest.mark.requirement("channels.disabled-listed")
+@pytest.mark.requirement("channels.log-level")
+def test_a_plan_names_what_has_a_section_and_how_much_is_logged(temp: TempHome) -> None:
+    sections = {"Slack": {}, "Discord": {"Enabled": True}, "Channels": {"pool": {}}}
+    level = {"LogLevel": {"Default": "error"}}
+    temp.write(json.dumps({"configVersion": 1, "Logging": level, **sections}))
+
+    plan = channel_plan(temp.load().model)
+    assert (set(plan.enabled), set(plan.disabled)) == ({"discord"}, {"slack", "pool"})
+    assert plan.log_level == "Error"
 
 
 @pytest.mark.parametrize("name", ["slack", "Loop", "a b", "../x"])

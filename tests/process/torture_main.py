@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.adapters.process.channel_torture import torture_channels
 from tests.conftest import SEED_VARIABLE
 from tests.process.consent_torture import consent_torture
 from tests.process.notice_torture import torture_notices
@@ -22,7 +23,7 @@ from tests.process.torture import torture
 from tests.sandbox.ordinary_user import as_ordinary_user
 from tests.soak.soak import Soak
 
-COMMANDS = ("kill", "consent", "runs", "signals", "soak", "escape", "rules")
+COMMANDS = ("kill", "consent", "runs", "signals", "channels", "soak", "escape", "rules")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command, kills in ((kill, 1000), (consent, 200), (tree, 200), (signals, 200)):
         command.add_argument("--kills", type=int, default=kills, help="processes killed per round")
+    channels = commands.add_parser(
+        "channels", help="conversations over Slack under random kills: each answered once"
+    )
+    channels.add_argument("--conversations", type=int, default=500, help="threads of a round")
     soak = commands.add_parser(
         "soak", help="random histories with every fault, checked by an independent reader"
     )
@@ -59,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         "rules", help="the machines of tests/properties, by new seeds while time lasts"
     )
     rules.add_argument("--minutes", type=float, default=10.0, help="begin no seed after these")
-    for command in (kill, consent, tree, signals, soak, escape, rules):
+    for command in (kill, consent, tree, signals, channels, soak, escape, rules):
         command.add_argument("--seed", type=int, default=None, help="repeat this run")
         command.add_argument("--rounds", type=int, default=1, help="rounds with following seeds")
     return parser
@@ -105,6 +110,14 @@ def _signals(options: argparse.Namespace, seed: int) -> None:
         f"{toll.wakes} wakes, {time.monotonic() - began:.0f} s",
         flush=True,
     )
+
+
+def _channels(options: argparse.Namespace, seed: int) -> None:
+    print(f"seed {seed}: {options.conversations} conversations over Slack", flush=True)
+    began = time.monotonic()
+    toll = asyncio.run(torture_channels(seed=seed, conversations=options.conversations))
+    print("  kept every promise:", *toll.lines(), sep="\n  ", flush=True)
+    print(f"  {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _soak(options: argparse.Namespace, seed: int) -> None:
@@ -180,6 +193,7 @@ def main() -> int:
         "consent": _consent,
         "runs": _runs,
         "signals": _signals,
+        "channels": _channels,
         "soak": _soak,
         "escape": _escape,
         "rules": _rules,

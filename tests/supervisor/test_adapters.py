@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.adapters.channel_config import ChannelConfig
+from netclaw.adapters.channel_config import ChannelConfig, ChannelPlan
 from netclaw.core.authority import SourceKind
 from netclaw.core.errors import DeniedByPolicyError
 from netclaw.supervisor import adapters as module
@@ -74,7 +74,7 @@ async def test_a_process_that_says_nothing_is_killed_and_started_again(
     monkeypatch.setattr(module, "start_helper", started)
     monkeypatch.setattr(module, "TICK_S", 0.01)
     monkeypatch.setattr(module, "FIRST_DELAY_S", 0.01)
-    await adapters.apply({"loop": LOOP})
+    await adapters.apply(ChannelPlan(enabled={"loop": LOOP}))
     await _until(adapters, "starting", restarts=1)
     assert len(set(started.secrets)) == len(started.secrets) >= 2  # a token for each life
     assert all(b"secret" not in " ".join(each).encode() for each in started.arguments)
@@ -86,21 +86,22 @@ async def test_the_status_of_a_fatal_end_is_believed(
 ) -> None:
     started = Started("sh", "-c", "exit 78")
     monkeypatch.setattr(module, "start_helper", started)
-    await adapters.apply({"loop": LOOP})
+    await adapters.apply(ChannelPlan(enabled={"loop": LOOP}))
     await _until(adapters, "failed")
-    await adapters.apply({"loop": LOOP})
+    await adapters.apply(ChannelPlan(enabled={"loop": LOOP}))
     assert len(started.secrets) == 1
-    await adapters.apply({"loop": ChannelConfig(name="loop", secrets={"bot_token": "other"})})
+    other = ChannelConfig(name="loop", secrets={"bot_token": "other"})
+    await adapters.apply(ChannelPlan(enabled={"loop": other}))
     await _until(adapters, "failed")
     assert len(started.secrets) == 2
 
 
 async def test_a_name_that_is_none_runs_nothing(adapters: Adapters) -> None:
-    await adapters.apply({"../loop": ChannelConfig(name="../loop")})
+    await adapters.apply(ChannelPlan(enabled={"../loop": ChannelConfig(name="../loop")}))
     (row,) = adapters.rows()
     assert (row.channel, row.state, row.pid) == ("../loop", "failed", 0)
     assert row.last_failure
-    await adapters.apply({})
+    await adapters.apply(ChannelPlan())
     assert adapters.rows() == []
 
 
@@ -109,7 +110,7 @@ async def test_a_section_is_given_to_its_own_adapter(
     adapters: Adapters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "start_helper", Started("sleep", "1000"))
-    await adapters.apply({"loop": LOOP, "pool": ChannelConfig(name="pool")})
+    await adapters.apply(ChannelPlan(enabled={"loop": LOOP, "pool": ChannelConfig(name="pool")}))
     setup = adapters.of(caller_of("loop")).setup()
     assert (setup.name, setup.source_kind) == ("loop", SourceKind.of_channel("loop"))
     assert dict(setup.secrets) == {"bot_token": "secret"}

@@ -87,7 +87,7 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
         f"The {row.channel} adapter is {row.state}"
         + (f": {row.last_failure}" if row.last_failure else ".")
         for row in found.adapters
-        if row.state not in ("ready", "running", "healthy")
+        if row.state not in ("ready", "running", "healthy", "disabled")
     ]
     return (DEGRADED if reasons else HEALTHY), reasons
 

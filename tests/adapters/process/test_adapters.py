@@ -88,11 +88,13 @@ async def test_a_bad_token_ends_one_channel_and_no_other(channels: Channels) -> 
 
 @pytest.mark.requirement("channel_host.off")
 @pytest.mark.requirement("channel_host.transient")
+@pytest.mark.requirement("channels.disabled-listed")
 async def test_nothing_runs_before_it_is_enabled_then_it_is_tried_again(
     channels: Channels,
 ) -> None:
     await channels.begin(loop=channels.section(Enabled=False))
-    assert not (await channels.world.peer.status()).adapters
+    row = await channels.row("loop")
+    assert (row.state, row.pid) == ("disabled", 0)
     home = channels.world.home
     assert not [*home.glob("logs/adapter*"), *home.glob("run/adapter*")]
 
@@ -103,12 +105,17 @@ async def test_nothing_runs_before_it_is_enabled_then_it_is_tried_again(
 
 
 @pytest.mark.requirement("channel_host.reload")
+@pytest.mark.requirement("channels.log-level")
 async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) -> None:
     await channels.begin(loop=channels.section(), missing={"Enabled": True})
     first = await channels.until("loop", "ready")
     generation = (await channels.world.peer.status()).generation
     channels.edit(loop=channels.section(), missing={"Enabled": False})
-    await channels.world.peer.wait_status(lambda found: len(found.adapters) == 1)
+    await channels.world.peer.wait_status(lambda found: found.adapters[1].state == "disabled")
+    channels.world.edit_config(
+        {"Channels": {"loop": channels.section()}, "Logging": {"LogLevel": {"Default": "Debug"}}}
+    )
+    await channels.world.until(lambda: "logs by Debug" in channels.log())
     assert (await channels.row("loop")).pid == first.pid
 
     channels.edit(loop=channels.section(AllowedUserIds=["ann", "bob"]))
@@ -119,7 +126,7 @@ async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) ->
     assert (await channels.world.peer.status()).generation == generation
 
     channels.edit(loop=channels.section(Enabled=False))
-    await channels.world.peer.wait_status(lambda found: not found.adapters)
+    await channels.until("loop", "disabled")
     await channels.world.until(lambda: not is_alive(second.pid))
 
 
