@@ -119,8 +119,10 @@ class Inbox:
         return incoming.event
 
     async def click(self) -> Clicked:
-        """The next event, which is a click; acknowledged."""
+        """The next event but for messages of our own, which is a click; acknowledged."""
         incoming = await self.next()
+        while isinstance(incoming.event, Received) and incoming.event.is_own:
+            incoming = await self.next()
         await incoming.acknowledge()
         assert isinstance(incoming.event, Clicked)
         return incoming.event
