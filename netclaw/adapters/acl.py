@@ -56,6 +56,46 @@ def serves_channel(config: ChannelConfig, channel_id: str) -> bool:
     return channel_id in config.allowed_channel_ids or channel_id == config.default_channel_id
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where a message of our own accord may go."""
+
+    id: str
+    place: Place
+    audience: Audience
+    """What the thread's session is created with."""
+
+
+def judge_destination(config: ChannelConfig, wanted: str) -> Destination | Refusal:
+    """Whether we may begin a thread there: what is not listed by its id is refused.
+
+    A channel that is served by default is listed by that. A person is written to only if named in
+    `AllowedUserIds`, also where everybody may write to us.
+    """
+    if serves_channel(config, wanted):
+        place = Place.CHANNEL
+    elif wanted not in config.allowed_user_ids:
+        return Refusal.CHANNEL
+    elif not config.allow_direct_messages:
+        return Refusal.DIRECT
+    else:
+        place = Place.DIRECT
+    configured = config.channel_audiences.get(wanted)
+    if configured is None and place is Place.DIRECT:
+        configured = config.channel_audiences.get(DIRECT_MESSAGES)
+    try:
+        audience = Audience(configured or Audience.TEAM)
+    except ValueError:
+        return Refusal.AUDIENCE
+    return Destination(id=wanted, place=place, audience=audience)
+
+
+def may_be_found(config: ChannelConfig, wanted: str, place: Place) -> bool:
+    """Whether a look-up shows a person or a place: what may not be written to is not told of."""
+    found = judge_destination(config, wanted)
+    return isinstance(found, Destination) and found.place is place
+
+
 def _refusal(config: ChannelConfig, received: Received) -> Refusal | None:
     if not received.sender_id:
         return Refusal.NO_SENDER

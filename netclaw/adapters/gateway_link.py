@@ -103,6 +103,20 @@ class GatewayLink:
         """See `parts.Link`."""
         return await self._call(self._stub.ConfirmOutbox, request)
 
+    def fetch_file(
+        self, request: gateway_pb2.FetchFileRequest
+    ) -> AsyncIterator[gateway_pb2.FilePiece]:
+        """See `parts.Link`."""
+        return _mapped(
+            self._stub.FetchFile(request, timeout=CALL_TIMEOUT_S, metadata=self._metadata)
+        )
+
+    async def find_reply(
+        self, request: gateway_pb2.FindReplyRequest
+    ) -> gateway_pb2.FindReplyResponse:
+        """See `parts.Link`."""
+        return await self._call(self._stub.FindReply, request)
+
     async def list_approvals(
         self, request: gateway_pb2.ListApprovalsRequest
     ) -> gateway_pb2.ListApprovalsResponse:

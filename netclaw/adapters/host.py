@@ -21,6 +21,7 @@ from netclaw.adapters.driver import (
 from netclaw.adapters.exits import AdapterExit
 from netclaw.adapters.lanes import Lanes
 from netclaw.adapters.log import set_log_level
+from netclaw.adapters.lookups import PLACES, USERS, Lookups
 from netclaw.adapters.parts import HostContext, Parts
 from netclaw.adapters.reconnects import Reconnects
 from netclaw.adapters.reports import Reports
@@ -43,6 +44,7 @@ class Host:
         self._parts = parts
         self._reports = reports
         self._lanes = Lanes()
+        self._lookups = Lookups(context.driver, reports.say_answer)
         self._reconnects = Reconnects()
         self._drain_budget_s: float | None = None
         self._drain_wished = asyncio.Event()
@@ -76,6 +78,7 @@ class Host:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._lanes.close()
+            await self._lookups.close()
             await self._context.driver.close()
         return AdapterExit.STOPPED
 
@@ -153,6 +156,8 @@ class Host:
                     self._parts.prompts.look()
                 case "phase":
                     self._parts.progress.phase(item)
+                case _ if item.kind in (USERS, PLACES):
+                    self._lookups.ask(item)
                 case "log_level":
                     set_log_level(item.log_level)
                 case "drain":

@@ -17,7 +17,9 @@ from typing import Protocol
 
 from netclaw.adapters.bounded import bounded
 from netclaw.adapters.driver import FatalFailure, Post, RefusedFailure, Thread, TransientFailure
+from netclaw.adapters.file_posts import FilePosts
 from netclaw.adapters.names import source_kind_of
+from netclaw.adapters.openings import Openings
 from netclaw.adapters.parts import HostContext
 from netclaw.adapters.splitting import split
 from netclaw.core.errors import (
@@ -42,6 +44,8 @@ POISON_ATTEMPTS = 10
 MOST_ATTEMPTS = 300
 """About a day of trying."""
 FATAL_AGAIN_S = 60.0
+FILE, OPENING = "file", "opening"
+"""Kinds of items that are no replies (`OutboxItem.kind`)."""
 DRIVER_FAULT = "The channel's driver failed."
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -85,6 +89,8 @@ class Deliveries:
         self._driver = context.driver
         self._source = source_kind_of(context.config.name).value
         self._live = live
+        self._files = FilePosts(context, self._made)
+        self._openings = Openings(context, self._made)
         self._sleep = sleep
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._wake = asyncio.Event()
@@ -188,10 +194,18 @@ class Deliveries:
             await self._close(item)
 
     async def _send(self, item: OutboxItem) -> None:
-        """Make the posts of a reply that are not made yet, in order."""
+        """Make the posts of an item that are not made yet, in order."""
+        sent = self._underway.setdefault(item.row_id, _Underway()).sent
+        if item.kind == FILE:
+            sent[0] = await self._files.send(item)
+        elif item.kind == OPENING:
+            sent[0] = await self._openings.send(item)
+        else:
+            await self._reply(item, sent)
+
+    async def _reply(self, item: OutboxItem, sent: dict[int, str]) -> None:
         thread = Thread.at(item.address)
         parts = split(item.text, self._driver.abilities.text_limit)
-        sent = self._underway.setdefault(item.row_id, _Underway()).sent
         for number, text in enumerate(parts):
             if number in sent:
                 continue
@@ -293,7 +307,7 @@ class Deliveries:
     async def _close(self, item: OutboxItem, failure: str = "") -> None:
         await self._confirm(item, failure=failure)
         self._underway.pop(item.row_id, None)
-        if self._live is not None:
+        if self._live is not None and item.kind not in (FILE, OPENING):
             self._live.closed(item.turn_id, Thread.at(item.address))
 
     async def _confirm(

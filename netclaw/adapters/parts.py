@@ -56,6 +56,16 @@ class Link(Protocol):
     ) -> gateway_pb2.ConfirmOutboxResponse:
         """See `Gateway.ConfirmOutbox`."""
 
+    def fetch_file(
+        self, request: gateway_pb2.FetchFileRequest
+    ) -> AsyncIterator[gateway_pb2.FilePiece]:
+        """See `Gateway.FetchFile`."""
+
+    async def find_reply(
+        self, request: gateway_pb2.FindReplyRequest
+    ) -> gateway_pb2.FindReplyResponse:
+        """See `Gateway.FindReply`."""
+
     async def list_approvals(
         self, request: gateway_pb2.ListApprovalsRequest
     ) -> gateway_pb2.ListApprovalsResponse:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from netclaw.adapters.driver import Account
 from netclaw.adapters.parts import Counters
-from netclaw.wire.v1.gateway_pb2 import ChannelReport
+from netclaw.wire.v1.gateway_pb2 import ChannelAnswer, ChannelReport
 
 SIGN_OF_LIFE_S = 10.0
 """The same is said again after so long: silence means that the process hangs."""
@@ -24,6 +24,7 @@ class Reports:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._now = ChannelReport(state="starting")
+        self._answers: list[ChannelAnswer] = []
         self._is_last = False
         self._is_new = asyncio.Event()
         self._is_new.set()
@@ -52,6 +53,11 @@ class Reports:
         self._now.retry_after_ms = round((retry_after_s or 0.0) * 1000)
         self._is_new.set()
 
+    def say_answer(self, answer: ChannelAnswer) -> None:
+        """Answer a question of the daemon, once."""
+        self._answers.append(answer)
+        self._is_new.set()
+
     def close(self) -> None:
         """End the stream behind what was said last."""
         self._is_last = True
@@ -63,6 +69,12 @@ class Reports:
         report.CopyFrom(self._now)
         report.counters.update(asdict(self._counters))
         return report
+
+    @staticmethod
+    def _copy(report: ChannelReport) -> ChannelReport:
+        copy = ChannelReport()
+        copy.CopyFrom(report)
+        return copy
 
     async def stream(self) -> AsyncIterator[ChannelReport]:
         """Reports until `close`: at once when something was said, else when a counter moved."""
@@ -76,8 +88,10 @@ class Reports:
             is_last = self._is_last
             report = self.current()
             now = time.monotonic()
-            if report != told or now - told_at >= SIGN_OF_LIFE_S:
+            answers, self._answers = self._answers, []
+            if answers or report != told or now - told_at >= SIGN_OF_LIFE_S:
+                told, told_at = self._copy(report), now
+                report.answers.extend(answers)
                 yield report
-                told, told_at = report, now
             if is_last:
                 return

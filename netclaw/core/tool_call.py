@@ -81,6 +81,9 @@ class Attachment:
     path: str
     media_type: str
     size_bytes: int
+    sha256: str = ""
+    """Of its content when it was judged, in hex; empty if the call was recorded before it was kept.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

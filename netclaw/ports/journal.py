@@ -23,7 +23,7 @@ from netclaw.ports.answers import ConsentStore
 from netclaw.ports.child_records import ChildStore
 from netclaw.ports.crashes import CrashOutcome, CrashReport
 from netclaw.ports.job_records import JobStore
-from netclaw.ports.outbox import OutboxItem
+from netclaw.ports.outbox import OutboxStore
 from netclaw.ports.session_sends import SessionSendStore
 from netclaw.ports.signals import SignalStore
 from netclaw.ports.store_counts import StoreCounts
@@ -226,6 +226,7 @@ class JournalStore(
     SignalStore,
     UpstreamStore,
     SessionSendStore,
+    OutboxStore,
     ThreadStore,
     Protocol,
 ):
@@ -343,34 +344,6 @@ class JournalStore(
         """Called once at boot: sessions whose start was in progress at the last death.
 
         Raises their count by one and returns it; starts that finished count 0 again.
-        """
-
-    async def claim_outbox(
-        self, channel: str, *, limit: int, claimant: str, at: int
-    ) -> tuple[OutboxItem, ...]:
-        """Claim due rows that `fitting` lets out, FIFO per binding.
-
-        Claims of another claimant have lapsed.
-        """
-
-    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
-        """When a claim of this claimant has to be made again: the time of the earliest row that
-        heads its binding and is not in the claimant's hands; None if there is none.
-        """
-
-    async def confirm_outbox(
-        self,
-        row_id: int,
-        *,
-        claimant: str,
-        external_id: str,
-        failure: str,
-        next_attempt_at: int,
-    ) -> None:
-        """Close a row as sent, or after a `failure` schedule it again; at 0 it is given up.
-
-        A closed row answers a repeat silently. Raises `NotFoundError`, and
-        `StaleIncarnationError` when another claimant holds the row by now.
         """
 
     async def counts(self) -> StoreCounts:

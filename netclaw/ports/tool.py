@@ -13,6 +13,7 @@ from netclaw.core.session.rulings import CallRuling
 from netclaw.core.settings import SessionStorage, ToolSettings
 from netclaw.core.tool_call import ToolCall, ToolDefinition, ToolResult
 from netclaw.ports.agents import NO_AGENTS, Agents
+from netclaw.ports.channels import NO_CHANNELS, Channels
 from netclaw.ports.consents import ConsentSource
 from netclaw.ports.jobs import NO_JOBS, Jobs
 from netclaw.ports.sessions import NO_SESSIONS, Sessions
@@ -75,6 +76,8 @@ class ToolContext:
     """The session's child runs, as this call may use them."""
     sessions: Sessions = NO_SESSIONS
     """All sessions, as this call may see them."""
+    channels: Channels = NO_CHANNELS
+    """All channels, as this call may write to them."""
     loaded: tuple[str, ...] = ()
     """Deferred tools that the model call was shown which made this call (see `exposure`)."""
     round_index: int = 0

@@ -16,6 +16,7 @@ from netclaw.ports.tool import SessionFacts, ToolContext, ToolTrees
 from netclaw.session_proc.agent_tools import CallAgents
 from netclaw.session_proc.asks import Asks
 from netclaw.session_proc.background_jobs import BackgroundJobs
+from netclaw.session_proc.channel_calls import CallChannels
 from netclaw.session_proc.children import Children
 from netclaw.session_proc.frames import HostFault
 from netclaw.session_proc.job_tools import CallJobs
@@ -88,8 +89,14 @@ class ToolContexts:
             turn_id=turn.turn_id,
             authority=turn.authority,
         )
+        channels = CallChannels(
+            self._asks,
+            call_id=effect.call.call_id,
+            turn_id=turn.turn_id,
+            authority=turn.authority,
+        )
         context = self.of(turn, state, on_item)
-        return replace(context, jobs=jobs, agents=agents, sessions=sessions)
+        return replace(context, jobs=jobs, agents=agents, sessions=sessions, channels=channels)
 
     def of(
         self, turn: OpenTurn, state: SessionState, on_item: Callable[[], None] = _ignore

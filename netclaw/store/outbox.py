@@ -8,20 +8,22 @@ from netclaw.core.authority import DeliveryTarget, SourceKind
 from netclaw.core.errors import NotFoundError, StaleIncarnationError
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import OutboxRow
+from netclaw.core.tool_call import Attachment
 from netclaw.ports.journal import LedgerDelivery
-from netclaw.ports.outbox import OutboxItem, fitting
+from netclaw.ports.outbox import OutboxItem, OutboxKind, OutboxState, fitting
 from netclaw.store.connection import Database, Row
 from netclaw.store.rows import SessionRow
 from netclaw.store.scope import WriteScope
 
-WAITING = "waiting"
-CLAIMED = "claimed"
-DELIVERED = "delivered"
-GIVEN_UP = "failed"
+WAITING = OutboxState.WAITING.value
+CLAIMED = OutboxState.CLAIMED.value
+DELIVERED = OutboxState.DELIVERED.value
+GIVEN_UP = OutboxState.GIVEN_UP.value
 
 # The oldest open row of each binding, if it is due and not in the claimant's hands already.
 _SELECT_DUE = """
-SELECT o.id, s.key, o.channel, o.address, o.text, o.attempts, o.turn, o.claimant
+SELECT o.id, s.key, o.channel, o.address, o.text, o.attempts, o.turn, o.claimant,
+  o.kind, o.file, o.media_type, o.size_bytes, o.sha256
 FROM outbox AS o JOIN sessions AS s ON s.id = o.session
 WHERE o.state IN ('waiting', 'claimed') AND o.channel = ?
   AND o.next_attempt_at <= ? AND o.claimant <> ?
@@ -45,8 +47,8 @@ def enqueue(scope: WriteScope, row: SessionRow, replies: tuple[OutboxRow, ...], 
     """Store replies in the transaction of the turn that made them (decision 7)."""
     for reply in replies:
         scope.db.run(
-            "INSERT INTO outbox (session, channel, address, turn, text, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO outbox (session, channel, address, turn, text, created_at, kind, file,"
+            " media_type, size_bytes, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 reply.target.channel.value,
@@ -54,6 +56,7 @@ def enqueue(scope: WriteScope, row: SessionRow, replies: tuple[OutboxRow, ...], 
                 reply.turn_id,
                 reply.text,
                 at,
+                *_columns_of(reply.file),
             ),
         )
         reply_id = scope.db.last_row_id()
@@ -61,6 +64,23 @@ def enqueue(scope: WriteScope, row: SessionRow, replies: tuple[OutboxRow, ...], 
             "INSERT OR IGNORE INTO outbox_inputs (session, input_id, reply) VALUES (?, ?, ?)",
             [(row.id, input_id, reply_id) for input_id in reply.input_ids],
         )
+
+
+def _columns_of(file: Attachment | None) -> tuple[str, str, str, int, str]:
+    if file is None:
+        return OutboxKind.REPLY.value, "", "", 0, ""
+    return OutboxKind.FILE.value, file.path, file.media_type, file.size_bytes, file.sha256
+
+
+def file_of(values: Row) -> Attachment:
+    """The file of a row: path, media type, size and digest."""
+    path, media_type, size_bytes, sha256 = values
+    return Attachment(
+        path=cast("str", path),
+        media_type=cast("str", media_type),
+        size_bytes=cast("int", size_bytes),
+        sha256=cast("str", sha256),
+    )
 
 
 def deliveries(db: Database, session: int, input_id: str) -> tuple[LedgerDelivery, ...]:
@@ -99,7 +119,8 @@ def claim(
 
 
 def _item(values: Row) -> OutboxItem:
-    row_id, session_id, channel, address, text, attempts, turn, claimant = values
+    row_id, session_id, channel, address, text, attempts, turn, claimant, kind = values[:9]
+    is_file = kind == OutboxKind.FILE
     return OutboxItem(
         row_id=cast("int", row_id),
         session_id=SessionId(cast("str", session_id)),
@@ -110,6 +131,8 @@ def _item(values: Row) -> OutboxItem:
         attempts=cast("int", attempts),
         turn_id=cast("str", turn),
         is_taken_over=claimant != "",
+        kind=OutboxKind(cast("str", kind)),
+        file=file_of(values[9:]) if is_file else None,
     )
 
 

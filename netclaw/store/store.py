@@ -31,9 +31,8 @@ from netclaw.ports.journal import (
     StartPoint,
     StoredSnapshot,
 )
-from netclaw.ports.outbox import OutboxItem
 from netclaw.ports.store_counts import StoreCounts
-from netclaw.store import health, inputs, journal, outbox, sessions, supervision
+from netclaw.store import health, inputs, journal, sessions, supervision
 from netclaw.store.child_lists import ChildLists
 from netclaw.store.connection import Database, ForkGuard, open_writer
 from netclaw.store.consents import ConsentAnswers
@@ -41,6 +40,7 @@ from netclaw.store.deletion import Deletions
 from netclaw.store.job_lists import JobLists
 from netclaw.store.lock import HomeLock
 from netclaw.store.migrations import migrate, refuse_foreign_file
+from netclaw.store.outbox_book import OutboxBook
 from netclaw.store.readers import ReaderPool
 from netclaw.store.scope import SessionCache, SpaceGauge, Work, WriteScope
 from netclaw.store.session_sends import SessionSends
@@ -71,7 +71,14 @@ def wall_clock_ms() -> int:
 
 
 class SqliteJournalStore(
-    ConsentAnswers, JobLists, ChildLists, Signals, UpstreamLinks, SessionSends, Threads
+    ConsentAnswers,
+    JobLists,
+    ChildLists,
+    Signals,
+    UpstreamLinks,
+    SessionSends,
+    OutboxBook,
+    Threads,
 ):
     """One database file; see the port for the contract of each method.
 
@@ -254,39 +261,6 @@ class SqliteJournalStore(
     async def held_starts(self) -> tuple[tuple[SessionId, int], ...]:
         """Count the starts that the last death cut off."""
         return await self._writer.submit(supervision.held_starts)
-
-    async def claim_outbox(
-        self, channel: str, *, limit: int, claimant: str, at: int
-    ) -> tuple[OutboxItem, ...]:
-        """Claim due replies."""
-        return await self._writer.submit(
-            lambda scope: outbox.claim(scope, channel, limit=limit, claimant=claimant, at=at)
-        )
-
-    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
-        """When there is something to claim."""
-        return await self._readers.read(lambda db: outbox.next_at(db, channel, claimant=claimant))
-
-    async def confirm_outbox(
-        self,
-        row_id: int,
-        *,
-        claimant: str,
-        external_id: str,
-        failure: str,
-        next_attempt_at: int,
-    ) -> None:
-        """Close a reply, or schedule it again."""
-        await self._writer.submit(
-            lambda scope: outbox.confirm(
-                scope,
-                row_id,
-                claimant=claimant,
-                external_id=external_id,
-                failure=failure,
-                next_attempt_at=next_attempt_at,
-            )
-        )
 
     async def probe_write(self) -> None:
         """Prove that writing works."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -27,12 +27,13 @@ from netclaw.observe.plain_file import shorten_file
 from netclaw.ports.journal import Commit
 from netclaw.supervisor.callers import Caller, TokenBook
 from netclaw.supervisor.channel_news import News
+from netclaw.supervisor.channel_questions import Questions
 from netclaw.supervisor.rpc import RpcStream
 from netclaw.supervisor.services import Services
 from netclaw.supervisor.spawn.exec_start import start_helper
 from netclaw.supervisor.tasks import Tasks
 from netclaw.wire.v1.admin_pb2 import AdapterRow
-from netclaw.wire.v1.gateway_pb2 import ChannelReport, ChannelSetup
+from netclaw.wire.v1.gateway_pb2 import ChannelHit, ChannelReport, ChannelSetup
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ class Adapter:
         self._is_ending = False
         self._heard = 0
         self._news: News | None = None
+        self._questions = Questions()
         self._keeper = ground.tasks.start(self._keep(), name=f"adapter {config.name}")
 
     @property
@@ -145,6 +147,17 @@ class Adapter:
             self._news.take_replies()
         if is_of_channel:
             self._news.take(commit)
+
+    def take_replies(self) -> None:
+        """Something was put into the outbox without a commit of a session."""
+        if self._news is not None:
+            self._news.take_replies()
+
+    async def find(self, what: str, text: str) -> Sequence[ChannelHit] | None:
+        """Ask its platform for `users` or `places` of a name; None if there is no answer."""
+        if self._news is None:
+            return None
+        return await self._questions.ask(self._news, what, text)
 
     async def converse(self, stream: RpcStream) -> None:
         """Serve the stream of its process: reports in, news out."""
@@ -198,11 +211,13 @@ class Adapter:
     async def _read(self, stream: RpcStream, news: News) -> None:
         try:
             while (report := await stream.read()) is not None:
+                self._questions.take(report.answers)
                 self._report = report
                 self._heard += 1
                 if self._state != "stopping":
                     self._state = report.state
         finally:
+            self._questions.drop()
             news.close()
 
     # Its process ----------------------------------------------------------------------------
@@ -355,6 +370,10 @@ class Adapters:
                 adapter.take(commit, is_of_channel=is_of_channel)
             except Exception:  # noqa: BLE001 - news are hints; no session may suffer for one
                 _log.exception("the adapter of %s was not told of a commit", adapter.name)
+
+    def named(self, name: str) -> Adapter | None:
+        """The adapter of an enabled channel."""
+        return self._adapters.get(name)
 
     def of(self, caller: Caller) -> Adapter:
         """The adapter that calls; raises `DeniedByPolicyError` for anybody else."""

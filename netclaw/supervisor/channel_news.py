@@ -44,6 +44,7 @@ class News:
         self._phases: dict[str, ChannelNews] = {}
         self._drain: ChannelNews | None = None
         self._log_level = ""
+        self._questions: list[ChannelNews] = []
         self._is_closed = False
         self._is_new = asyncio.Event()
         self._is_new.set()
@@ -73,6 +74,11 @@ class News:
     def take_log_level(self, level: str) -> None:
         """The adapter is to log so much."""
         self._log_level = level
+        self._is_new.set()
+
+    def ask(self, question: ChannelNews) -> None:
+        """The adapter is asked something."""
+        self._questions.append(question)
         self._is_new.set()
 
     def close(self) -> None:
@@ -105,6 +111,8 @@ class News:
     def _fetch(self) -> list[ChannelNews]:
         found = [ChannelNews(kind=kind) for kind in sorted(self._kinds)]
         found += self._phases.values()
+        found += self._questions
+        self._questions = []
         if self._log_level:
             found.append(ChannelNews(kind="log_level", log_level=self._log_level))
         if self._drain is not None:

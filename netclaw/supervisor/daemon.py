@@ -164,7 +164,7 @@ class Supervisor:
         self.gateway = Gateway(
             self.services, self.router, admissions, self._uploads, self._attachments
         )
-        self.gateway.adapters = self._adapters
+        self.gateway.serve_channels(self._adapters)
         self.admin = Admin(
             self.services,
             self.router,

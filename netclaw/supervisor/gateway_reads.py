@@ -171,6 +171,10 @@ class GatewayReads:
                     attempts=item.attempts,
                     turn_id=item.turn_id,
                     taken_over=item.is_taken_over,
+                    kind=item.kind.value,
+                    file_name="" if item.file is None else item.file.path.rpartition("/")[2],
+                    file_bytes=0 if item.file is None else item.file.size_bytes,
+                    file_sha256="" if item.file is None else item.file.sha256,
                 )
                 for item in items
             ],
@@ -190,6 +194,7 @@ class GatewayReads:
             # Without a time it is given up: no adapter can mean "at once, for ever".
             next_attempt_at=now + request.retry_after_ms if request.retry_after_ms > 0 else 0,
         )
+        self._services.outbox_watch.confirmed(request.row_id)
         return pb.ConfirmOutboxResponse()
 
     def _claimant(self, adapter_start: str, caller: Caller) -> str:

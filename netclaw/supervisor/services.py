@@ -15,6 +15,7 @@ from netclaw.supervisor.consents import Asker, Consents
 from netclaw.supervisor.envelope import Envelopes
 from netclaw.supervisor.ids import new_id, now_ms
 from netclaw.supervisor.job_slots import JobSlots
+from netclaw.supervisor.outbox_watch import OutboxWatch
 from netclaw.supervisor.settings import LiveSettings
 from netclaw.supervisor.storage_health import StorageHealth
 from netclaw.supervisor.tasks import Tasks
@@ -51,6 +52,7 @@ class Services:
     job_slots: JobSlots = field(init=False)
     desks: tuple[Questions, ...] = ()
     """Who answers what no part named above does."""
+    outbox_watch: OutboxWatch = field(default_factory=OutboxWatch)
     pid: int = field(default_factory=os.getpid)
     generation: int = 1
     """Runs of the supervisor inside this pid."""

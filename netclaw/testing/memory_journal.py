@@ -29,13 +29,14 @@ from netclaw.ports.journal import (
     SessionRecord,
     StoredSnapshot,
 )
-from netclaw.ports.outbox import OutboxItem, channels_of
+from netclaw.ports.outbox import channels_of
 from netclaw.ports.store_counts import StoreCounts
 from netclaw.testing.memory_answers import MemoryAnswers
 from netclaw.testing.memory_commit import MemoryCommitter
 from netclaw.testing.memory_data import MemoryData
 from netclaw.testing.memory_job_lists import MemoryJobLists
 from netclaw.testing.memory_lives import MemoryLives
+from netclaw.testing.memory_outbox_lists import MemoryOutboxLists
 from netclaw.testing.memory_run_lists import MemoryRunLists
 from netclaw.testing.memory_sends import MemorySendLists, MemorySends
 from netclaw.testing.memory_session import MemorySession, draft_of
@@ -53,6 +54,7 @@ class MemoryJournal(
     MemoryJobLists,
     MemoryRunLists,
     MemorySendLists,
+    MemoryOutboxLists,
 ):
     """See the port for the contract of each method."""
 
@@ -225,38 +227,6 @@ class MemoryJournal(
             return rows
 
         return await self._committer.write(work)
-
-    async def claim_outbox(
-        self, channel: str, *, limit: int, claimant: str, at: int
-    ) -> tuple[OutboxItem, ...]:
-        """Claim due replies."""
-        return await self._committer.write(
-            lambda: self._data.outbox.claim(channel, limit=limit, claimant=claimant, at=at)
-        )
-
-    async def next_outbox_at(self, channel: str, *, claimant: str) -> int | None:
-        """When there is something to claim."""
-        return self._data.outbox.next_at(channel, claimant=claimant)
-
-    async def confirm_outbox(
-        self,
-        row_id: int,
-        *,
-        claimant: str,
-        external_id: str,
-        failure: str,
-        next_attempt_at: int,
-    ) -> None:
-        """Close a reply, or schedule it again."""
-        await self._committer.write(
-            lambda: self._data.outbox.confirm(
-                row_id,
-                claimant=claimant,
-                external_id=external_id,
-                failure=failure,
-                next_attempt_at=next_attempt_at,
-            )
-        )
 
     async def probe_write(self) -> None:
         """Prove that writing works."""

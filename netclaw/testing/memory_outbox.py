@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from netclaw.core.errors import NotFoundError, StaleIncarnationError
-from netclaw.core.ids import InputId, SessionId
+from netclaw.core.authority import DeliveryTarget
+from netclaw.core.errors import NotFoundError, QueueFullError, StaleIncarnationError
+from netclaw.core.ids import CallId, InputId, SessionId, TurnId
 from netclaw.core.session.events import OutboxRow
+from netclaw.core.tool_call import Attachment
 from netclaw.ports.journal import LedgerDelivery
-from netclaw.ports.outbox import OutboxItem, fitting
+from netclaw.ports.outbox import (
+    MAX_OPENINGS,
+    Opening,
+    OpeningRequest,
+    OutboxItem,
+    OutboxKind,
+    OutboxState,
+    fitting,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +33,19 @@ class MemoryReply:
     next_attempt_at: int = 0
     claimant: str = ""
     external_id: str = ""
+    call_id: str = ""
+
+    @property
+    def kind(self) -> OutboxKind:
+        """What it is."""
+        if self.call_id:
+            return OutboxKind.OPENING
+        return OutboxKind.REPLY if self.row.file is None else OutboxKind.FILE
+
+    @property
+    def opening(self) -> Opening:
+        """Itself as a message that begins a thread."""
+        return Opening(row_id=self.row_id, state=OutboxState(self.state), address=self.external_id)
 
     @property
     def is_open(self) -> bool:
@@ -64,6 +87,8 @@ class MemoryOutbox:
                 attempts=reply.attempts,
                 turn_id=reply.row.turn_id,
                 is_taken_over=bool(reply.claimant),
+                kind=reply.kind,
+                file=reply.row.file,
             )
             for reply in due
         )
@@ -106,6 +131,48 @@ class MemoryOutbox:
         reply.attempts += 1
         reply.external_id = external_id
         reply.next_attempt_at = next_attempt_at
+
+    def open(self, request: OpeningRequest) -> Opening:
+        """Add a message that begins a thread."""
+        waiting = [
+            reply
+            for reply in self.replies
+            if reply.session_id == request.session_id and reply.call_id and reply.is_open
+        ]
+        if len(waiting) >= MAX_OPENINGS:
+            raise QueueFullError("Too many messages of this session wait for their channel.")
+        row = OutboxRow(
+            target=request.target, text=request.text, turn_id=request.turn_id, input_ids=()
+        )
+        self.enqueue(request.session_id, (row,))
+        self.replies[-1].call_id = request.call_id
+        return self.replies[-1].opening
+
+    def opening(self, session_id: SessionId, call_id: CallId) -> Opening | None:
+        """The message of a call."""
+        for reply in self.replies:
+            if call_id and (reply.session_id, reply.call_id) == (session_id, call_id):
+                return reply.opening
+        return None
+
+    def file(self, row_id: int, *, claimant: str) -> tuple[SessionId, Attachment]:
+        """The file of a claimed row."""
+        for reply in self.replies:
+            if reply.row_id == row_id and reply.row.file is not None:
+                if reply.state != "claimed" or reply.claimant != claimant:
+                    raise StaleIncarnationError(f"File {row_id} is not claimed by this sender.")
+                return reply.session_id, reply.row.file
+        raise NotFoundError(f"There is no file {row_id} in the outbox.")
+
+    def is_reply_open(self, session_id: SessionId, turn_id: TurnId, target: DeliveryTarget) -> bool:
+        """Whether a reply of a turn is on its way."""
+        return any(
+            reply.is_open
+            and reply.kind is OutboxKind.REPLY
+            and (reply.session_id, reply.row.turn_id) == (session_id, turn_id)
+            and reply.row.target == target
+            for reply in self.replies
+        )
 
     def deliveries(self, session_id: SessionId, input_id: InputId) -> tuple[LedgerDelivery, ...]:
         """The replies that answer an input."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -115,30 +116,35 @@ def _copy(source: _Source, scope: Scope, rule: AttachmentRule) -> Attachment:
         name, fd = _new_file(folder_fd, source.name)
         try:
             with open(fd, "wb") as target:
-                size = _pour(source, target.fileno())
+                size, digest = _pour(source, target.fileno())
                 os.fdatasync(target.fileno())
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=folder_fd)
             raise
         return Attachment(
-            path=f"{folder}/{name}", media_type=source.kind.media_type, size_bytes=size
+            path=f"{folder}/{name}",
+            media_type=source.kind.media_type,
+            size_bytes=size,
+            sha256=digest,
         )
 
 
-def _pour(source: _Source, target_fd: int) -> int:
-    """Copies at most the limit: a file may grow while it is read."""
+def _pour(source: _Source, target_fd: int) -> tuple[int, str]:
+    """Copies at most the limit: a file may grow while it is read. Answers size and SHA-256."""
     done = 0
+    digest = hashlib.sha256()
     while piece := os.pread(source.fd, _CHUNK, done):
         if done == 0 and kind_of(source.name, piece[:SNIFF_BYTES]) != source.kind:
             raise _changed(source.path)
         done += len(piece)
         if done > source.limit:
             raise _too_large(source.path, f"more than {source.limit}", source.limit)
+        digest.update(piece)
         view = memoryview(piece)
         while view:
             view = view[os.write(target_fd, view) :]
-    return done
+    return done, digest.hexdigest()
 
 
 def _changed(path: str) -> ToolFault:

@@ -9,6 +9,11 @@ from netclaw.ports.tool import ToolRunner
 from netclaw.ports.tool_servers import ToolServers
 from netclaw.tools.attach_file import AttachFile
 from netclaw.tools.authorization.subjects import FactSources
+from netclaw.tools.channel_tools import (
+    LookupChannelDestination,
+    LookupChannelUser,
+    SendChannelMessage,
+)
 from netclaw.tools.check_agent_run import CheckAgentRun
 from netclaw.tools.check_background_job import CheckBackgroundJob
 from netclaw.tools.dispatcher import Dispatcher
@@ -78,7 +83,13 @@ def core_tools(shell: ShellRunner, delegation: Delegation = Delegation.NONE) -> 
 def deferred_tools(delegation: Delegation) -> list[Tool]:
     """Tools of ours that a model loads before it calls them."""
     agents: list[Tool] = [SpawnAgent(), CheckAgentRun()] if delegation is Delegation.OFFERED else []
-    return [*agents, *_session_tools()]
+    if delegation is Delegation.OWN_RUN:
+        return _session_tools()
+    return [*agents, *_session_tools(), *_channel_tools()]
+
+
+def _channel_tools() -> list[Tool]:
+    return [SendChannelMessage(), LookupChannelUser(), LookupChannelDestination()]
 
 
 def _session_tools() -> list[Tool]:

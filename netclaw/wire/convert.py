@@ -12,10 +12,11 @@ from netclaw.core.errors import InvalidArgumentError
 from netclaw.core.ids import InputId, TurnId
 from netclaw.core.messages import MediaRef, Usage
 from netclaw.core.session.events import OutboxRow, Recorded
+from netclaw.core.tool_call import Attachment
 from netclaw.ports.journal import EventDraft, JournalRow
 from netclaw.wire.journal_codec import decode_event
 from netclaw.wire.v1 import common_pb2 as pb
-from netclaw.wire.v1.session_host_pb2 import NewEvent, OutboxInsert
+from netclaw.wire.v1.session_host_pb2 import NewEvent, OutboxFile, OutboxInsert
 
 
 def usage_to_proto(usage: Usage) -> pb.Usage:
@@ -121,12 +122,22 @@ def draft_from_proto(event: NewEvent) -> EventDraft:
 
 def outbox_to_proto(row: OutboxRow) -> OutboxInsert:
     """A reply for a channel, on its way to the store."""
-    return OutboxInsert(
+    made = OutboxInsert(
         target=target_to_proto(row.target),
         text=row.text,
         turn_id=row.turn_id,
         input_ids=row.input_ids,
     )
+    if row.file is not None:
+        made.file.CopyFrom(
+            OutboxFile(
+                path=row.file.path,
+                media_type=row.file.media_type,
+                size_bytes=row.file.size_bytes,
+                sha256=row.file.sha256,
+            )
+        )
+    return made
 
 
 def outbox_from_proto(row: OutboxInsert) -> OutboxRow:
@@ -136,6 +147,16 @@ def outbox_from_proto(row: OutboxInsert) -> OutboxRow:
         text=row.text,
         turn_id=TurnId(row.turn_id),
         input_ids=input_ids_of(row.input_ids),
+        file=_file_of(row.file) if row.HasField("file") else None,
+    )
+
+
+def _file_of(file: OutboxFile) -> Attachment:
+    return Attachment(
+        path=file.path,
+        media_type=file.media_type,
+        size_bytes=file.size_bytes,
+        sha256=file.sha256,
     )
 
 

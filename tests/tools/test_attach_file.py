@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +43,8 @@ async def test_a_file_is_copied_and_told_of(rig: Rig, audience: Audience) -> Non
     assert result.text == "Attached pic.png (image/png, 108 bytes)."
     made = result.receipt.attachment
     expected = f"{rig.storage.artifacts}/attached/turn/pic.png"
-    assert made == Attachment(path=expected, media_type="image/png", size_bytes=108)
+    digest = hashlib.sha256(PNG).hexdigest()
+    assert made == Attachment(path=expected, media_type="image/png", size_bytes=108, sha256=digest)
     assert result.receipt.file_activity == (
         FileActivity(path=f"{rig.workspace}/pic.png", operation=FileOperation.ATTACH),
     )

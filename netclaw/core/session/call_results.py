@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netclaw.core.ids import TurnId
-from netclaw.core.session import sentences
+from netclaw.core.session import replies, sentences
 from netclaw.core.session.draft import Draft
 from netclaw.core.session.events import ToolResultRecorded, WorkingDirectorySet
 from netclaw.core.session.outputs import FileOutput, ToolResultOutput
@@ -30,6 +30,7 @@ def record(draft: Draft, open_turn: OpenTurn, result: ToolResult, *, name: str) 
     attached = result.receipt.attachment
     if attached is not None:
         draft.say(file_output(open_turn.turn_id, attached))
+        draft.post(replies.files_for(draft.state.in_turn, open_turn, attached))
 
 
 def file_output(turn_id: TurnId, attached: Attachment) -> FileOutput:

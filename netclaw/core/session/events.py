@@ -36,7 +36,7 @@ from netclaw.core.session.consent_events import (
 )
 from netclaw.core.session.goal_events import GoalSet
 from netclaw.core.session.job_events import JobEnded, JobReaped, JobReported, JobStarted
-from netclaw.core.tool_call import ToolResult
+from netclaw.core.tool_call import Attachment, ToolResult
 
 
 class SessionKind(StrEnum):
@@ -377,3 +377,5 @@ class OutboxRow:
     text: str
     turn_id: TurnId
     input_ids: tuple[InputId, ...]
+    file: Attachment | None = None
+    """What is sent instead of a text; committed with the call that attached it."""
