@@ -65,7 +65,7 @@ class Bench:
 
     async def until_shown(self, *texts: str) -> None:
         """Wait for what a reader of the thread sees; bounded."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while self.driver.shown(HERE) != list(texts):
                 await asyncio.sleep(0.002)
 

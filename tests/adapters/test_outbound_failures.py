@@ -47,7 +47,7 @@ async def test_the_adapter_claims_by_itself_when_a_retry_is_due() -> None:
     async with running(bench):
         assert bench.link.state(1) == "waiting"
         bench.link.now_ms += 30  # the daemon's clock; nobody tells the adapter
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while bench.link.state(1) != "delivered":
                 await asyncio.sleep(0.005)
 

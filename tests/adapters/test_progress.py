@@ -65,7 +65,7 @@ async def running(bench: Bench) -> AsyncIterator[Bench]:
 
 async def at_least(bench: Bench, count: int) -> None:
     """Wait for so many signs; bounded."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while len(bench.signs) < count:
             await asyncio.sleep(0.005)
 
@@ -140,6 +140,6 @@ async def test_a_sign_whose_end_was_not_told_is_cleared(is_deleted: bool) -> Non
         bench.link.phases[HERE] = "ready"
         if is_deleted:
             await bench.link.delete(HERE)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while bench.signs[-1] != "":
                 await asyncio.sleep(0.005)

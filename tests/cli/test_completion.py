@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -68,10 +67,11 @@ def test_tools_and_audiences_to_be_explained_are_offered(home: Home) -> None:
 
 
 @pytest.mark.requirement("operator.completion")
-def test_without_a_daemon_there_are_no_ids_and_no_words(home: Home) -> None:
-    began = time.monotonic()
+def test_without_a_daemon_there_are_no_ids_and_no_words(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclaw.cli.client.PATIENCE_S", 3600.0)  # no daemon, nothing to wait for
     assert offered("sessions", "show", "n") == []
-    assert time.monotonic() - began < 10, "nobody waits for a daemon that is not there"
     assert not home.root.exists()
 
 

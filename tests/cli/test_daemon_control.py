@@ -113,15 +113,18 @@ def test_a_daemon_that_holds_the_home_and_does_not_answer(
     cli: Cli, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPTED", "deaf")
-    monkeypatch.setattr(daemon_control, "READY_TIMEOUT_S", 1.5)
-    slow = cli("daemon", "start")
+    with monkeypatch.context() as impatient:
+        impatient.setattr(daemon_control, "READY_TIMEOUT_S", 1.5)
+        slow = cli("daemon", "start")
     assert slow.code == 1
     assert "is not ready after" in slow.err
-    owner = lock_owner(home)
-    assert owner is not None
-    second = cli("daemon", "start", "--json")
-    assert second.json["error"]["code"] == "already_running"
-    assert cli("daemon", "status", "--json").json["error"]["code"] == "timeout"
+    while (owner := lock_owner(home)) is None:
+        time.sleep(0.02)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(daemon_control, "STATUS_TIMEOUT_S", 0.5)
+        second = cli("daemon", "start", "--json")
+        assert second.json["error"]["code"] == "already_running"
+        assert cli("daemon", "status", "--json").json["error"]["code"] == "timeout"
     assert cli.ok("daemon", "stop", "--json").json["pid"] == owner
 
 

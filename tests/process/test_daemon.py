@@ -180,7 +180,7 @@ async def test_sessions_start_without_the_zygote_and_a_new_one_follows(world: Wo
 
 @pytest.mark.requirement("daemon.hung-session")
 async def test_a_session_that_stops_answering_is_killed_and_recovers() -> None:
-    config = {"Session": {"Limits": {"LivenessSeconds": 1}}}
+    config = {"Session": {"Limits": {"LivenessSeconds": 3}}}
     async with World(config=config) as world:
         await world.start()
         peer = world.peer

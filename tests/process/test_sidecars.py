@@ -120,7 +120,7 @@ async def test_a_stop_and_a_restart_do_not_wait_for_a_title(world: World) -> Non
     began = time.monotonic()
     await world.peer.stop_session("stopped")
     await world.peer.wait_row("stopped", lambda row: not row.pid)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     await world.model.wait_for_outcome(Outcome.DISCONNECTED, of_titles=True)
 
     world.model.enqueue_titles(HELD)
@@ -128,7 +128,7 @@ async def test_a_stop_and_a_restart_do_not_wait_for_a_title(world: World) -> Non
     await world.model.wait_for_titles(2)
     began = time.monotonic()
     await world.restart()
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 60
     assert (await world.peer.turn("stopped", "and now? [[reply:fine]]")).text == "fine"
     await titled(world, "stopped", "Small talk")
     check_journal(await world.peer.journal("stopped"))

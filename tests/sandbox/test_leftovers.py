@@ -44,7 +44,7 @@ async def test_only_sandboxes_of_the_same_home_are_ended(
     assert kill_leftovers(f"{home}-of-somebody-else") == 0
     assert waiting.poll() is None
     assert kill_leftovers(home) >= 1
-    assert waiting.wait(timeout=5) != 0
+    assert waiting.wait(timeout=15) != 0
     await until(lambda: not Path(f"/proc/{inner}/cmdline").exists())
     assert kill_leftovers(home) == 0
 

@@ -98,7 +98,7 @@ async def _all_gone(rig: Rig) -> None:
     inner process waiting for ever, before it ran anything (`leftovers`).
     """
     try:
-        await until(lambda: not _left(rig), within_s=2)
+        await until(lambda: not _left(rig), within_s=8)
     except AssertionError:
         assert rig.facts.backend is Confinement.BUBBLEWRAP
         assert kill_leftovers(str(rig.home)) > 0

@@ -57,18 +57,18 @@ async def test_a_fork_storm_is_bounded_and_ended(any_rig: Rig) -> None:
 @pytest.mark.parametrize("end", [ShellEnd.TOTAL_TIME, ShellEnd.SILENCE], ids=str)
 @pytest.mark.requirement("upstream.deadline-ends-tree")
 async def test_a_limit_of_time_ends_the_whole_tree(any_rig: Rig, end: ShellEnd) -> None:
-    bounds = ShellLimits(total_s=0.5) if end is ShellEnd.TOTAL_TIME else ShellLimits(silence_s=0.5)
-    script = DAEMONS + "echo first; sleep 0.2; echo second; sleep 60"
+    bounds = ShellLimits(total_s=1.5) if end is ShellEnd.TOTAL_TIME else ShellLimits(silence_s=1.5)
+    script = DAEMONS + "echo first; echo second; sleep 60"
     ran = await any_rig.bash(script, bounds=bounds)
     assert (ran.outcome.end, ran.output) == (end, "first\nsecond\n")
-    assert ran.outcome.duration_ms >= 500
+    assert ran.outcome.duration_ms >= 1500
     assert any_rig.left() == []
 
 
 @pytest.mark.requirement("sandbox.limits")
 async def test_output_postpones_the_limit_of_silence(any_rig: Rig) -> None:
-    bounds = ShellLimits(silence_s=0.5)
-    ran = await any_rig.bash("for i in $(seq 8); do echo $i; sleep 0.15; done", bounds=bounds)
+    bounds = ShellLimits(silence_s=1.5)
+    ran = await any_rig.bash("for i in $(seq 8); do echo $i; sleep 0.25; done", bounds=bounds)
     assert ran.outcome.end is ShellEnd.EXITED
     assert ran.output.split() == [str(number) for number in range(1, 9)]
 

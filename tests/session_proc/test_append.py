@@ -158,7 +158,7 @@ async def test_a_failed_save_in_a_turn_is_told_and_ends_the_process(
     process = start()
     first = host.admit('[[tool:say {"key":"a"}]] [[reply:done]]')
     second = host.admit("[[reply:behind it]]", sender="bob")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.STORAGE
     error = host.seen.of_type("error")[0]
     assert error.category == "Storage"
@@ -174,7 +174,7 @@ async def test_a_fenced_process_ends(host: ScriptedHost, start: Start) -> None:
     await host.until(lambda seen: "ready" in seen.phases)
     host.journal.incarnation += 1
     host.admit("[[reply:x]]")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.FENCED
     assert host.journal.names() == ["InputAdmitted"]
 
@@ -186,7 +186,7 @@ async def test_an_append_that_may_not_be_is_a_fault_of_ours(
     host.fail_append = lambda _append: AppendFailed(code="invalid_argument", sentence="No.")
     process = start()
     host.admit("[[reply:x]]")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.INTERNAL
     assert "invalid_argument" in host.seen.failing[0].stack
 
@@ -201,7 +201,7 @@ async def test_a_fault_in_a_task_is_reported_and_never_a_hang(
     tools.on_start = burst
     process = start()
     host.admit('[[tool:say {"key":"a"}]]')
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.INTERNAL
     failing = host.seen.failing[0]
     assert failing.code == "internal"
@@ -220,7 +220,7 @@ async def test_rows_out_of_order_are_a_fault(host: ScriptedHost, start: Start) -
     # One that does not wait for the end of its stream is gone by then, its report unread.
     await asyncio.wait((process,), timeout=0.2)
     host.reading.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.INTERNAL
     assert "was sent after" in host.seen.failing[0].stack
 

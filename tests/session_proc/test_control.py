@@ -79,7 +79,7 @@ async def test_a_drain_stops_at_the_batch_boundary(
     host.command("drain", is_restart=True, budget_s=10.0)
     await host.settled()
     tools.gate("w").set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
     stopped = [e for e in host.journal.events() if isinstance(e, DrainStopped)]
     assert [e.point for e in stopped] == ["batch-boundary"]
@@ -101,7 +101,7 @@ async def test_a_drain_after_which_nothing_follows_ends_the_turn(
     host.command("drain", then="nothing", budget_s=10.0)
     await host.settled()
     tools.gate("w").set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
     completed = host.seen.of_type("turn_completed")[0]
     assert (list(completed.input_ids), completed.outcome) == ([mine], "")
@@ -123,7 +123,7 @@ async def test_an_idle_session_passivates(
 ) -> None:
     host.settings = replace(settings, tuning=SessionTuning(idle_s=0.05, passivation_grace_s=0.05))
     process = start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
     assert host.journal.names() == ["Passivated"]
     assert host.seen.phases == ["ready", "passivating"]
@@ -156,7 +156,7 @@ async def test_a_message_that_races_passivation_wins(host: ScriptedHost, start: 
     assert host.seen.text("text") == "just in time"
     assert "Passivated" not in host.journal.names()
     host.command("passivate", reason="test")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
 
 
@@ -199,7 +199,7 @@ async def test_a_cut_stream_ends_the_process(
     host.admit('[[tool:wait {"key":"w"}]] [[reply:x]]')
     await tools.until_started(1)
     host.cut()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.STREAM_LOST
     assert tools.ended == {"w": 1}
     assert model.request_count == 1

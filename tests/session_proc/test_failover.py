@@ -138,10 +138,10 @@ async def test_if_both_stay_silent_the_turn_says_so_and_the_next_one_works(
 async def test_each_attempt_has_the_whole_prefill_time(
     host: ScriptedHost, start: Start, settings: SessionSettings, model: FakeModel
 ) -> None:
-    limits = replace(PATIENT, prefill_s=1.0)
+    limits = replace(PATIENT, prefill_s=3.0)
     host.settings = replace(settings, fallback_model=None, timeouts=limits)
     # The pause before the second attempt alone takes about the whole limit.
-    model.enqueue("[[stall_headers:0.5]][[status:503]]", "[[stall_headers:0.5]][[reply:at last]]")
+    model.enqueue("[[stall_headers:1.5]][[status:503]]", "[[stall_headers:1.5]][[reply:at last]]")
     start()
     host.admit("hello")
     await host.turn_completed()

@@ -80,7 +80,7 @@ async def ended(task: asyncio.Task[ExitCode]) -> ExitCode:
 async def test_a_session_that_winds_down_is_distilled_within_its_grace(
     host: ScriptedHost, start: Start, memory: Recorder
 ) -> None:
-    idle_soon(host, grace_s=0.3)
+    idle_soon(host, grace_s=1.5)
     memory.may_finish.set()
     task = start()
     await turn(host)

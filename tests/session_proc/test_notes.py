@@ -101,13 +101,13 @@ async def test_the_call_ends_after_the_sidecar_timeout(
     host: ScriptedHost, start: Start, scribe: FakeModel
 ) -> None:
     host.settings = replace(
-        host.settings, timeouts=TurnTimeouts(sidecar_s=0.3), fallback_model=None
+        host.settings, timeouts=TurnTimeouts(sidecar_s=1.5), fallback_model=None
     )
     scribe.enqueue("[[gate:never]][[reply:late]]")
     event = await compact(host, start)
     assert "no notes" in event.notes
     (notice,) = host.seen.of_type("notice")
-    assert "0.3 s" in notice.text
+    assert "1.5 s" in notice.text
     await scribe.wait_for_outcome(Outcome.DISCONNECTED)
 
 

@@ -94,7 +94,7 @@ async def test_a_notice_starts_nothing_and_keeps_no_idle_session_up(
     await host.turn_completed()
     tell(host, OPEN)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
     assert model.request_count == 1
     assert told(host) == [()]

@@ -54,7 +54,7 @@ async def test_a_fault_in_a_callback_ends_the_process(host: ScriptedHost, start:
     process = start()
     await host.until(lambda seen: "ready" in seen.phases)
     asyncio.get_running_loop().call_soon(fault)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.INTERNAL
     assert "broken callback" in host.seen.failing[0].stack
 
@@ -86,7 +86,7 @@ async def test_a_piece_that_cannot_be_one_ends_the_stream(host: ScriptedHost, st
     process = start()
     await host.until(lambda seen: "ready" in seen.phases)
     host.send(ToSession(chunk=Chunk(data=b"", last=False)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.STREAM_LOST
 
 

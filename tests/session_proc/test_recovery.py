@@ -120,7 +120,7 @@ async def test_many_lives_keep_one_history(
             host.admit("[[reply:more]]")
         await host.turn_completed(life + 1)
         host.command("passivate", reason="test")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             assert await process is ExitCode.PASSIVATED
         await host.over.wait()
     assert host.journal.incarnation == 3
@@ -192,6 +192,6 @@ async def test_a_snapshot_that_cannot_be_read_ends_the_process_with_its_reason(
     host.journal.snapshot_seq = 1
     host.journal.snapshot = None
     process = start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.INTERNAL
     assert "holds event 2" in host.seen.failing[0].stack

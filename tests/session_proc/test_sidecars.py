@@ -89,7 +89,7 @@ async def test_turns_compaction_and_drain_pass_by_a_title_that_hangs(
     host.command("compact")
     await host.until(lambda seen: bool(seen.of_type("compaction")))
     host.command("drain", budget_s=20.0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await asyncio.shield(task) is ExitCode.PASSIVATED
     assert titles_of(host) == []
     await model.wait_for_outcome(Outcome.DISCONNECTED, of_titles=True)
@@ -124,7 +124,7 @@ async def test_a_title_call_ends_after_the_sidecar_timeout(
     host.settings = replace(
         host.settings,
         # The title that is made afterwards has no more time than this either.
-        timeouts=TurnTimeouts(sidecar_s=1.0),
+        timeouts=TurnTimeouts(sidecar_s=2.5),
         tuning=SessionTuning(title_interval_turns=1),
     )
     model.enqueue_titles(HELD, "[[reply:The next one]]")
@@ -180,7 +180,7 @@ async def test_a_silent_model_does_not_cost_the_fallback_its_turn(
     host.settings = replace(
         settings,
         fallback_model=model_settings(scribe.url),
-        timeouts=TurnTimeouts(sidecar_s=1.0),
+        timeouts=TurnTimeouts(sidecar_s=2.5),
     )
     model.enqueue_titles(silence)
     start()

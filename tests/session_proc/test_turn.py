@@ -370,7 +370,7 @@ async def test_the_session_passivates_when_told(host: ScriptedHost, start: Start
     host.admit("[[reply:x]]")
     await host.turn_completed()
     host.command("passivate", reason="operator")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await process is ExitCode.PASSIVATED
     assert host.journal.names()[-1] == "Passivated"
     assert host.journal.snapshot_seq == host.journal.head

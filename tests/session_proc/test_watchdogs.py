@@ -18,7 +18,7 @@ from tests.session_proc.conftest import Start
 from tests.session_proc.host import ScriptedHost
 from tests.session_proc.tools import ScriptedTools
 
-SHORT_S = 0.6
+SHORT_S = 1.2
 """Ends what stalls for ever; the healthy call beside it has to be done within it."""
 LONG_S = 30.0
 
@@ -94,7 +94,7 @@ async def test_a_call_that_waits_long_and_says_so_is_answered(
         settings, timeouts=TurnTimeouts(prefill_s=SHORT_S, no_progress_s=LONG_S)
     )
     start()
-    host.admit("[[stall:1.2]] [[keepalive:0.05]] [[reply:after a long queue]]")
+    host.admit("[[stall:2.4]] [[keepalive:0.05]] [[reply:after a long queue]]")
     await host.turn_completed()
     assert host.seen.of_type("error") == []
     assert host.seen.text("text") == "after a long queue"
@@ -122,9 +122,9 @@ async def test_a_silent_tool_is_ended_with_a_timeout_receipt(
 async def test_each_item_of_a_tool_resets_its_clock(
     host: ScriptedHost, start: Start, settings: SessionSettings
 ) -> None:
-    host.settings = replace(settings, timeouts=TurnTimeouts(tool_execution_s=0.2))
+    host.settings = replace(settings, timeouts=TurnTimeouts(tool_execution_s=1.5))
     start()
-    host.admit('[[tool:drip {"key":"d","times":8}]] [[results]]')
+    host.admit('[[tool:drip {"key":"d","times":40}]] [[results]]')
     await host.turn_completed()
     assert host.seen.text("text") == "results: done d"
 

@@ -101,7 +101,7 @@ async def test_what_waits_behind_a_slow_write_is_committed_together(
 
 @pytest.mark.requirement("store.write-timeout")
 async def test_a_write_that_did_not_begin_in_time_is_dropped(tmp_path: Path) -> None:
-    settings = StorageSettings(timeout_s=0.05, timeout_grace_s=0.05)
+    settings = StorageSettings(timeout_s=1.0, timeout_grace_s=0.1)
     world = SqliteWorld(tmp_path / "netclaw.db", settings)
     await world.open()
     await world.create()

@@ -26,7 +26,7 @@ def batch(*words: str, seq: int = 0) -> OutputBatch:
 
 async def take(subscriber: Subscriber) -> list[Output]:
     """The outputs of the next message."""
-    message = await asyncio.wait_for(subscriber.next(), 5)
+    message = await asyncio.wait_for(subscriber.next(), 15)
     assert message is not None
     return list(OutputBatch.FromString(message).outputs)
 
@@ -175,4 +175,4 @@ async def test_closing_wakes_a_waiting_reader() -> None:
     waiting = asyncio.create_task(subscriber.next())
     await asyncio.sleep(0)
     hub.close()
-    assert await asyncio.wait_for(waiting, 5) is None
+    assert await asyncio.wait_for(waiting, 15) is None

@@ -315,7 +315,7 @@ async def test_stopping_a_turn_reaches_the_process_that_runs_it(world: InProcess
     await world.until_phase("hello", "processing")
     answer = await world.gateway.StopTurn(stop, metadata=world.metadata)
     assert answer.was_running
-    await asyncio.wait_for(stopped.wait(), 5)
+    await asyncio.wait_for(stopped.wait(), 15)
 
 
 async def test_history_ledger_and_detail_tell_what_happened(world: InProcess) -> None:

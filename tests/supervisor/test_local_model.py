@@ -88,7 +88,7 @@ async def test_a_model_that_cannot_be_served_degrades_the_daemon_with_its_reason
     assert current.session.main_model is None
     assert reason in current.degraded_reason
     assert "restart" in current.degraded_reason
-    await asyncio.wait_for(keeper._keeper, 5)
+    await asyncio.wait_for(keeper._keeper, 15)
     assert keeper.pid == 0
 
 

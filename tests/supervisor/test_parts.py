@@ -86,7 +86,7 @@ async def test_postponed_rows_do_not_wait_for_ever() -> None:
     queue, written = FrameQueue(), Written()
     writing = asyncio.create_task(queue.write_all(written.write))
     queue.postpone([JournalRow(seq=4)])
-    await asyncio.wait_for(written.has_any.wait(), 5)
+    await asyncio.wait_for(written.has_any.wait(), 15)
     assert written.order() == [[4]]
     queue.close()
     await writing
@@ -148,7 +148,7 @@ async def test_one_that_stops_waiting_for_a_place_takes_none() -> None:
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert not gate.is_short
-    async with asyncio.timeout(5), gate.place(lambda: Urgency.WORK):
+    async with asyncio.timeout(15), gate.place(lambda: Urgency.WORK):
         pass
 
 
@@ -158,7 +158,7 @@ async def test_starts_wait_until_a_probe_write_succeeds() -> None:
     health = StorageHealth(store, tasks, probe_interval_s=0.005)
     recovered: list[int] = []
     health.when_recovered(lambda: recovered.append(1))
-    await asyncio.wait_for(health.wait_usable(), 5)
+    await asyncio.wait_for(health.wait_usable(), 15)
     store.failure = StorageFullError("full")
     health.note(store.failure)
     health.note(store.failure)
@@ -168,7 +168,7 @@ async def test_starts_wait_until_a_probe_write_succeeds() -> None:
         await asyncio.sleep(0.005)
     assert not waiting.done()
     store.failure = None
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 15)
     assert health.state == "ok"
     assert recovered == [1]
     await tasks.cancel_all()
@@ -191,11 +191,11 @@ async def test_no_failure_ends_the_probe_while_the_daemon_lives(
 
     monkeypatch.setattr(store, "probe_write", probe)
     health.note(StorageFullError("full"))
-    await asyncio.wait_for(health.wait_usable(), 5)
+    await asyncio.wait_for(health.wait_usable(), 15)
     assert (health.state, fatal.done()) == ("ok", False)
     faults.append(ValueError("a fault of ours"))
     health.note(StorageFullError("full"))
-    assert isinstance(await asyncio.wait_for(fatal, 5), ValueError)
+    assert isinstance(await asyncio.wait_for(fatal, 15), ValueError)
     await tasks.cancel_all()
 
 
@@ -221,7 +221,7 @@ async def test_without_a_service_manager_nothing_is_sent_and_a_lost_one_is_no_fa
     ServiceManager({}).tell("READY=1")
     ServiceManager({"NOTIFY_SOCKET": str(tmp_path / "gone")}).tell("READY=1")
     other = {"NOTIFY_SOCKET": "x", "WATCHDOG_USEC": "5", "WATCHDOG_PID": str(os.getpid() + 1)}
-    await asyncio.wait_for(ServiceManager(other).keep_watchdog_quiet(), 5)
+    await asyncio.wait_for(ServiceManager(other).keep_watchdog_quiet(), 15)
 
 
 @pytest.mark.requirement("supervisor.warm-up")

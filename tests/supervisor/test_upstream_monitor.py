@@ -250,7 +250,7 @@ async def test_one_source_that_fails_stops_no_other_and_is_complained_of_once(
 async def test_a_fault_and_a_dead_disk_stop_no_other(
     followed: Followed, caplog: pytest.LogCaptureFixture
 ) -> None:
-    followed.patch.setattr(upstream_monitor, "LOOK_PATIENCE_S", 0.05)
+    followed.patch.setattr(upstream_monitor, "LOOK_PATIENCE_S", 1.0)
     last = followed.path.with_name("last.jsonl")
     last.write_bytes(row("last"))
     await followed.adopt("cli/zz-last", last)
