@@ -11,6 +11,7 @@ the id of their message. `calls` records every request.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import re
 import time
@@ -79,9 +80,13 @@ class DiscordServer:
     errors: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Answers by "METHOD path" instead of what it does: status, and body or code."""
     retry_after_s: float = 0.2
+    limits_everything: bool = False
+    """Whether a rate limit is one of every call."""
     is_revoked: bool = False
     tells_us: bool = True
     """Whether the gateway tells us of our own messages."""
+    refuses_presses: bool = False
+    """Whether acknowledgements of presses come too late."""
     page_size: int = 100
     application_flags: int = SEES_CONTENT
     answer: Callable[[], web.Response] | None = None
@@ -253,7 +258,8 @@ class DiscordServer:
             return _json(body, status)
         fault = self._fault(call)
         if fault is Fault.RATE_LIMITED:
-            limit: Json = {"message": "slowly", "retry_after": self.retry_after_s, "global": False}
+            limit: Json = {"message": "slowly", "retry_after": self.retry_after_s}
+            limit["global"] = self.limits_everything
             headers = {"Retry-After": str(self.retry_after_s), "Via": "1.1 example"}
             return _json(limit, 429, headers)
         if fault is Fault.ERROR_500:
@@ -276,6 +282,8 @@ class DiscordServer:
             found = re.fullmatch(pattern, call.path)
             if found is not None and method == call.method:
                 answer = work(self, call, *found.groups())
+                if inspect.isawaitable(answer):
+                    answer = await answer
                 if isinstance(answer, Message):
                     await self._publish(call, answer, files)
                     answer = self._event(answer)
@@ -336,8 +344,10 @@ class DiscordServer:
             found = [m for m in found if int(m.id) < before][-limit:]
         return [message.as_json() for message in reversed(found)]
 
-    def _thread(self, call: Call, channel: str, message_id: str) -> Json:
-        return self.store.open_thread(channel, message_id, str(call.body.get("name", "")))
+    async def _thread(self, call: Call, channel: str, message_id: str) -> Json:
+        made = self.store.open_thread(channel, message_id, str(call.body.get("name", "")))
+        await self.gateway.tell("THREAD_CREATE", made)
+        return made
 
     def _rename(self, call: Call, channel: str) -> Json:
         found = self.store.require_channel(channel)
@@ -366,6 +376,8 @@ class DiscordServer:
 
     async def _defer(self, call: Call) -> web.Response:
         assert call.body == {"type": 6}
+        if self.refuses_presses:
+            raise Refusal(404, 10062)
         self.deferred[call.path.split("/")[2]] = time.monotonic()
         await self.gateway.touch()
         return web.Response(status=204)

@@ -187,7 +187,10 @@ class Stream:
             _log.info("a press was not acknowledged: %s", failure.sentence)
 
     async def _read(self, event: str, data: Json) -> Incoming | None:
-        where = await self._places.of(id_of(data, "channel_id"), guild_id=id_of(data, "guild_id"))
+        channel_id = id_of(data, "channel_id")
+        if not channel_id:
+            return None
+        where = await self._places.of(channel_id, guild_id=id_of(data, "guild_id"))
         found: Received | Clicked | None
         if event == "INTERACTION_CREATE":
             found = read_click(data, where)
