@@ -122,6 +122,7 @@ def test_a_daemon_that_holds_the_home_and_does_not_answer(
         time.sleep(0.02)
     with monkeypatch.context() as impatient:
         impatient.setattr(daemon_control, "STATUS_TIMEOUT_S", 0.5)
+        impatient.setattr("netclaw.cli.client.PATIENCE_S", 0.5)
         second = cli("daemon", "start", "--json")
         assert second.json["error"]["code"] == "already_running"
         assert cli("daemon", "status", "--json").json["error"]["code"] == "timeout"

@@ -21,7 +21,7 @@ def shell(command: str) -> str:
 @pytest.mark.parametrize(
     ("session", "script", "named"),
     [
-        ({"FirstTokenTimeoutSeconds": 4}, "[[tokens:5]] [[stall_after:2:600]]", "4 s"),
+        ({"FirstTokenTimeoutSeconds": 10}, "[[tokens:5]] [[stall_after:2:600]]", "10 s"),
         ({"TurnLlmTimeoutSeconds": 3}, "[[tokens:5]] [[stall_after:2:600]]", "3 s"),
         (
             {"NoProgressTimeoutSeconds": 3},
