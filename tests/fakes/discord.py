@@ -11,7 +11,6 @@ the id of their message. `calls` records every request.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 import time
@@ -24,25 +23,22 @@ from typing import Self
 from aiohttp import web
 
 from tests.fakes.discord_gateway import Gateway
+from tests.fakes.discord_rest import Call, Rest
 from tests.fakes.discord_store import (
     ANN,
-    BEN,
     BOT,
     CHANNEL,
-    DIRECT,
     GUILD,
     Json,
     Message,
     Refusal,
     Store,
     bad_form,
-    check_post,
     member,
     person,
 )
 
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcdE.fake-token-0123456789-abcdefgh"
-SEES_CONTENT = 1 << 19
 BASE = "/api/v10"
 
 
@@ -54,20 +50,6 @@ class Fault(Enum):
     ACCEPTED_THEN_CUT = "the post is made, and the connection is cut before an answer"
     ERROR_500 = "500, and nothing is made"
     NO_BUTTONS = "components are not taken"
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request."""
-
-    method: str
-    path: str
-    body: Json
-    query: dict[str, str]
-    at: float
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
 
 
 @dataclass
@@ -87,20 +69,17 @@ class DiscordServer:
     """Whether the gateway tells us of our own messages."""
     refuses_presses: bool = False
     """Whether acknowledgements of presses come too late."""
-    page_size: int = 100
-    application_flags: int = SEES_CONTENT
     answer: Callable[[], web.Response] | None = None
     """Instead of whatever a call answers."""
     url: str = ""
-    nonces: dict[str, str] = field(default_factory=dict)
-    """Messages by nonce, for some minutes; clear it when those are over."""
     deferred: dict[str, float] = field(default_factory=dict)
     """When presses were acknowledged."""
     pressed: dict[str, float] = field(default_factory=dict)
     _runner: web.AppRunner | None = None
 
     def __post_init__(self) -> None:
-        self.gateway = Gateway(TOKEN, self._guild)
+        self.rest = Rest(self.store)
+        self.gateway = Gateway(TOKEN, self.rest.guild)
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -211,15 +190,6 @@ class DiscordServer:
         nonce: Json = {"nonce": message.nonce} if message.nonce else {}
         return message.as_json() | nonce | ({"guild_id": guild} if guild else {})
 
-    def _guild(self) -> Json:
-        found = [channel for channel in self.store.channels.values() if "guild_id" in channel]
-        return {
-            "id": GUILD,
-            "name": "Example",
-            "channels": [channel for channel in found if "parent_id" not in channel],
-            "threads": [channel for channel in found if "parent_id" in channel],
-        }
-
     def _add_file(self, name: str, data: bytes) -> Json:
         file_id = self.store.next_id()
         self.store.files[file_id] = data
@@ -278,17 +248,13 @@ class DiscordServer:
         return self.faults.popleft() if self.faults and is_write else None
 
     async def _do(self, call: Call, files: list[tuple[str, bytes]]) -> tuple[int, object]:
-        for method, pattern, work in _ROUTES:
-            found = re.fullmatch(pattern, call.path)
-            if found is not None and method == call.method:
-                answer = work(self, call, *found.groups())
-                if inspect.isawaitable(answer):
-                    answer = await answer
-                if isinstance(answer, Message):
-                    await self._publish(call, answer, files)
-                    answer = self._event(answer)
-                return (204, None) if answer is None else (200, answer)
-        raise Refusal(404, 0)
+        answer = self.rest.answer(call)
+        if isinstance(answer, Message):
+            await self._publish(call, answer, files)
+            return 200, self._event(answer)
+        if call.path.endswith("/threads") and isinstance(answer, dict):
+            await self.gateway.tell("THREAD_CREATE", answer)
+        return (204, None) if answer is None else (200, answer)
 
     async def _publish(self, call: Call, message: Message, files: list[tuple[str, bytes]]) -> None:
         """A message that was made now, and not before with the same nonce."""
@@ -298,81 +264,6 @@ class DiscordServer:
         self.store.messages[message.id] = message
         if self.tells_us:
             await self.gateway.tell("MESSAGE_CREATE", self._event(message))
-
-    def _post(self, call: Call, channel: str) -> Message:
-        self.store.require_channel(channel)
-        check_post(call.body)
-        nonce = str(call.body.get("nonce", ""))
-        if call.body.get("enforce_nonce") and nonce in self.nonces:
-            return self.store.messages[self.nonces[nonce]]
-        message = Message(
-            self.store.next_id(), channel, BOT, str(call.body.get("content") or ""), nonce=nonce
-        )
-        _fill(message, call.body)
-        self.nonces[nonce] = message.id
-        return message
-
-    def _edit(self, call: Call, channel: str, message_id: str) -> Json:
-        message = self._own(channel, message_id)
-        check_post(call.body)
-        message.content = str(call.body["content"])
-        _fill(message, call.body)
-        return message.as_json()
-
-    def _delete(self, call: Call, channel: str, message_id: str) -> None:
-        del call
-        del self.store.messages[self._own(channel, message_id).id]
-
-    def _own(self, channel: str, message_id: str) -> Message:
-        message = self.store.require(channel, message_id)
-        if message.author != BOT:
-            raise Refusal(403, 50005)
-        return message
-
-    def _one(self, call: Call, channel: str, message_id: str) -> Json:
-        del call
-        return self.store.require(channel, message_id).as_json()
-
-    def _history(self, call: Call, channel: str) -> list[Json]:
-        self.store.require_channel(channel)
-        found = self.store.inside(channel)
-        limit = min(int(call.query.get("limit", 50)), self.page_size)
-        if "after" in call.query:
-            found = [m for m in found if int(m.id) > int(call.query["after"])][:limit]
-        else:
-            before = int(call.query.get("before", 1 << 63))
-            found = [m for m in found if int(m.id) < before][-limit:]
-        return [message.as_json() for message in reversed(found)]
-
-    async def _thread(self, call: Call, channel: str, message_id: str) -> Json:
-        made = self.store.open_thread(channel, message_id, str(call.body.get("name", "")))
-        await self.gateway.tell("THREAD_CREATE", made)
-        return made
-
-    def _rename(self, call: Call, channel: str) -> Json:
-        found = self.store.require_channel(channel)
-        found["name"] = str(call.body["name"])
-        return found
-
-    def _type(self, call: Call, channel: str) -> None:
-        del call
-        self.store.require_channel(channel)
-        self.store.typing.append(channel)
-
-    def _direct(self, call: Call) -> Json:
-        if call.body["recipient_id"] != ANN:
-            raise bad_form()
-        return self.store.channels[DIRECT]
-
-    def _search(self, call: Call) -> list[Json]:
-        wanted = call.query["query"]
-        people = [member(ANN, "Annie"), member(BEN)]
-        return [
-            found
-            for found in people
-            if str(found["nick"] or "").casefold().startswith(wanted)
-            or str(dict(found["user"])["username"]).startswith(wanted)  # type: ignore[call-overload]
-        ][: int(call.query["limit"])]
 
     async def _defer(self, call: Call) -> web.Response:
         assert call.body == {"type": 6}
@@ -386,33 +277,6 @@ class DiscordServer:
         assert "Authorization" not in request.headers
         data = self.store.files.get(request.match_info["id"])
         return web.Response(status=404) if data is None else web.Response(body=data)
-
-
-Work = Callable[..., object]
-_C, _M = r"/channels/([^/]+)", r"/messages/([^/]+)"
-_ROUTES: tuple[tuple[str, str, Work], ...] = (
-    ("GET", "/users/@me", lambda _, __: person(BOT)),
-    ("GET", "/applications/@me", lambda server, _: {"id": BOT, "flags": server.application_flags}),
-    ("GET", "/users/@me/guilds", lambda _, __: [{"id": GUILD, "name": "Example"}]),
-    ("POST", "/users/@me/channels", DiscordServer._direct),
-    ("GET", _C, lambda server, _, channel: server.store.require_channel(channel)),
-    ("PATCH", _C, DiscordServer._rename),
-    ("POST", f"{_C}/typing", DiscordServer._type),
-    ("GET", f"{_C}/messages", DiscordServer._history),
-    ("POST", f"{_C}/messages", DiscordServer._post),
-    ("GET", f"{_C}{_M}", DiscordServer._one),
-    ("PATCH", f"{_C}{_M}", DiscordServer._edit),
-    ("DELETE", f"{_C}{_M}", DiscordServer._delete),
-    ("POST", f"{_C}{_M}/threads", DiscordServer._thread),
-    ("GET", f"/guilds/{GUILD}/channels", lambda server, _: server._guild()["channels"]),
-    ("GET", f"/guilds/{GUILD}/members/search", DiscordServer._search),
-)
-
-
-def _fill(message: Message, given: Json) -> None:
-    components, flags = given.get("components"), given.get("flags")
-    message.components = components if isinstance(components, list) else []
-    message.flags = flags if isinstance(flags, int) else 0
 
 
 def _json(answer: object, status: int, headers: dict[str, str] | None = None) -> web.Response:

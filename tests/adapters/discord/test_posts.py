@@ -99,7 +99,7 @@ async def test_a_post_whose_answer_was_lost_is_known_long_after(
     server.faults.append(Fault.ACCEPTED_THEN_CUT)
     with pytest.raises(TransientFailure):
         await driver.post(Post(thread=thread, key="2.0", text="ok"))
-    server.nonces.clear()
+    server.rest.nonces.clear()
     if echoes:
         # The gateway tells of our posts in their order: behind this message it told of them.
         await server.say("next", thread=thread.thread_id)
@@ -148,7 +148,7 @@ async def test_a_prompt_is_found_by_another_process_long_after(
     post_id = await driver.post(Post(thread=thread, key="p.a.1", text="May I?", buttons=BUTTONS))
     for number in range(5):
         await server.say(str(number), thread=thread.thread_id)
-    server.page_size = 2
+    server.rest.page_size = 2
     again = make_driver(server)
     assert await again.find_post(thread, "p.a.1") == post_id
     await again.edit(thread, post_id, "May I?", BUTTONS)
@@ -205,7 +205,7 @@ async def test_a_beginning_is_one_post_however_often_it_is_tried(
 async def test_history_is_read_over_pages_and_with_its_beginning(
     server: DiscordServer, driver: DiscordDriver, inbox: Inbox
 ) -> None:
-    server.page_size = 2
+    server.rest.page_size = 2
     root = await server.say("0")
     thread = (await inbox.message()).thread
     for number in range(1, 6):

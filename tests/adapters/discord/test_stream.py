@@ -124,8 +124,8 @@ async def test_a_later_call_goes_on_too(server: DiscordServer, driver: DiscordDr
 
 @pytest.mark.requirement("channels_discord.resume")
 async def test_a_half_open_connection_is_noticed(server: DiscordServer) -> None:
-    server.gateway.heartbeat_ms = 200
-    async with open_driver(make_driver(server, silence_s=1.5)) as driver, open_inbox(driver) as box:
+    server.gateway.heartbeat_ms = 100
+    async with open_driver(make_driver(server, silence_s=0.8)) as driver, open_inbox(driver) as box:
         await server.gateway.until(
             lambda: any(frame["op"] == HEARTBEAT for frame in server.gateway.frames[2:])
         )
@@ -168,7 +168,7 @@ async def test_the_content_intent_is_asked_for_by_name(server: DiscordServer) ->
     async with open_driver(make_driver(server)) as driver:
         with pytest.raises(FatalFailure, match="Message Content intent"):
             await anext(driver.events())
-        server.application_flags = 0
+        server.rest.application_flags = 0
         with pytest.raises(FatalFailure, match="Message Content intent"):
             await driver.check()
 
