@@ -13,7 +13,8 @@ from netclaw.adapters.prompts import ConsentPrompts
 def assemble(context: HostContext) -> Parts:
     """The parts of this process."""
     has_live = context.driver.abilities.has_edit and is_wanted(context.config)
-    live = LiveEdits(context) if has_live else None
+    has_left = context.driver.abilities.has_edit and bool(context.unfinished.lives())
+    live = LiveEdits(context, follows=has_live) if has_live or has_left else None
     signs = Signs(context, live=live)
     prompts = ConsentPrompts(context, on_closed=signs.renew)
     return Parts(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from netclaw.adapters.bounded import bounded
@@ -18,19 +20,23 @@ from netclaw.adapters.consent_results import close_stream
 from netclaw.adapters.driver import DriverFailure, Post, RefusedFailure, Thread
 from netclaw.adapters.parts import HostContext
 from netclaw.adapters.splitting import split
+from netclaw.adapters.unfinished import LeftLive
 from netclaw.core.errors import NetclawError
 from netclaw.core.session.outputs import OutputFilter
 from netclaw.core.session.phase import Phase
 from netclaw.wire.v1.common_pb2 import Output
-from netclaw.wire.v1.gateway_pb2 import AttachRequest, ChannelNews
+from netclaw.wire.v1.gateway_pb2 import AttachRequest, ChannelNews, FindReplyRequest
 
 _log = logging.getLogger(__name__)
 
 OPTION = "live_edit"
 EVERY_S = 1.0
+LOOK_S = 5.0
+"""How often it is asked what became of a turn that an earlier start showed."""
 ABANDONED_AFTER_S = 60.0
 """Once its turn is over, a message that no reply replaced in this time is taken away."""
 CURSOR = " \u258c"
+NO_REPLY = "none"
 CUT = "This reply was not finished."
 
 
@@ -63,6 +69,8 @@ class _Live:
     post_id: str = ""
     shown: str = ""
     is_tried: bool = False
+    is_left: bool = False
+    """An earlier start showed it: it is replaced or taken away, and followed no more."""
     is_new: asyncio.Event = field(default_factory=asyncio.Event)
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -88,9 +96,12 @@ class LiveEdits:
         self,
         context: HostContext,
         *,
+        follows: bool = True,
         every_s: float = EVERY_S,
         abandoned_after_s: float = ABANDONED_AFTER_S,
     ) -> None:
+        """`follows`: not only what an earlier start left."""
+        self._follows = follows
         self._context = context
         self._driver = context.driver
         self._every_s = every_s
@@ -100,11 +111,28 @@ class LiveEdits:
 
     def phase(self, news: ChannelNews) -> None:
         """Follow a turn that began and answers here."""
-        if news.phase != Phase.PROCESSING.value or not news.turn_id:
+        for live in self._lives.values():
+            if live.is_left and live.session_id == news.session_id:
+                live.is_new.set()
+        if not self._follows or news.phase != Phase.PROCESSING.value or not news.turn_id:
             return
         for address in news.addresses:
             if (news.turn_id, address) not in self._lives:
                 self._begin(news, address)
+
+    def resume(self) -> None:
+        """See to what an earlier start showed."""
+        for left in self._context.unfinished.lives():
+            live = _Live(
+                session_id=left.session_id,
+                turn_id=left.turn_id,
+                thread=Thread.at(left.address),
+                is_hidden=True,
+                is_tried=True,
+                is_left=True,
+            )
+            self._lives[live.turn_id, left.address] = live
+            self._start(self._settle(live), left.address)
 
     async def take_over(self, turn_id: str, thread: Thread) -> str:
         """See `outbound.LiveReplies`."""
@@ -120,9 +148,11 @@ class LiveEdits:
 
     def closed(self, turn_id: str, thread: Thread) -> None:
         """See `outbound.LiveReplies`."""
+        self._context.unfinished.drop(key_of(turn_id, thread))
         live = self._lives.pop((turn_id, thread.address), None)
         if live is not None:
             live.is_closed.set()
+            live.is_new.set()
 
     async def close(self) -> None:
         """Follow nothing any more; what is shown is found again by its key."""
@@ -133,12 +163,34 @@ class LiveEdits:
     def _begin(self, news: ChannelNews, address: str) -> None:
         live = _Live(session_id=news.session_id, turn_id=news.turn_id, thread=Thread.at(address))
         self._lives[news.turn_id, address] = live
-        task = asyncio.create_task(self._follow(live), name=f"live {address}")
+        self._start(self._follow(live), address)
+
+    def _start(self, work: Coroutine[None, None, None], address: str) -> None:
+        task = asyncio.create_task(work, name=f"live {address}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _found(self, turn_id: str, thread: Thread) -> str:
         return await bounded(self._driver.find_post(thread, key_of(turn_id, thread))) or ""
+
+    async def _settle(self, live: _Live) -> None:
+        """Wait until it is known whether a reply comes; what no reply replaces is taken away."""
+        request = FindReplyRequest(
+            session_id=live.session_id, turn_id=live.turn_id, address=live.thread.address
+        )
+        while not live.is_closed.is_set():
+            live.is_new.clear()
+            try:
+                found = await self._context.link.find_reply(request)
+            except NetclawError as error:
+                _log.info("it is not known whether a reply comes: %s", error.sentence)
+            else:
+                if found.state == NO_REPLY:
+                    await self._abandoned(live)
+                    return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await live.is_new.wait()
 
     # One turn -------------------------------------------------------------------------------
 
@@ -192,7 +244,12 @@ class LiveEdits:
             if live.post_id:
                 await bounded(self._driver.edit(live.thread, live.post_id, text, ()))
             else:
-                post = Post(thread=live.thread, key=key_of(live.turn_id, live.thread), text=text)
+                key = key_of(live.turn_id, live.thread)
+                left = LeftLive(
+                    session_id=live.session_id, turn_id=live.turn_id, address=live.thread.address
+                )
+                self._context.unfinished.keep_live(key, left)
+                post = Post(thread=live.thread, key=key, text=text)
                 live.post_id = await bounded(self._driver.post(post))
         except RefusedFailure:
             # Somebody deleted it, or nothing can be said here: the reply will find out.
@@ -221,12 +278,16 @@ class LiveEdits:
                 return
             live.is_hidden = True
             self._lives.pop((live.turn_id, live.thread.address), None)
-            post_id = live.post_id
-            if not post_id and live.is_tried:
-                post_id = await self._found(live.turn_id, live.thread)
-            if not post_id:
-                return
-            try:
-                await bounded(self._driver.delete(live.thread, post_id))
-            except RefusedFailure:
-                await bounded(self._driver.edit(live.thread, post_id, CUT, ()))
+            await self._remove(live)
+            self._context.unfinished.drop(key_of(live.turn_id, live.thread))
+
+    async def _remove(self, live: _Live) -> None:
+        post_id = live.post_id
+        if not post_id and live.is_tried:
+            post_id = await self._found(live.turn_id, live.thread)
+        if not post_id:
+            return
+        try:
+            await bounded(self._driver.delete(live.thread, post_id))
+        except RefusedFailure:
+            await bounded(self._driver.edit(live.thread, post_id, CUT, ()))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from netclaw.adapters.driver import ChannelConfig, Clicked, Driver, Incoming, Received
+from netclaw.adapters.unfinished import Unfinished
 from netclaw.wire.v1 import common_pb2, gateway_pb2
 
 
@@ -131,6 +132,7 @@ class HostContext:
     counters: Counters = field(default_factory=Counters)
     staging: Path
     """A private folder of this process for files on their way; empty at its start."""
+    unfinished: Unfinished = field(default_factory=Unfinished)
     report_failure: Callable[[str], None] = lambda _: None
     """Shows a sentence (stable, without secrets) as the channel's last failure."""
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000

@@ -37,6 +37,7 @@ from netclaw.adapters.parts import Counters, HostContext
 from netclaw.adapters.registry import make_driver
 from netclaw.adapters.reports import Reports
 from netclaw.adapters.setup import from_setup
+from netclaw.adapters.unfinished import Unfinished
 from netclaw.core.errors import NetclawError
 from netclaw.linux.prctl import die_with_parent, forbid_inspection, set_process_name
 from netclaw.observe.redact import Redactor
@@ -162,6 +163,7 @@ class _Process:
             adapter_start=secrets.token_hex(8),
             counters=self._counters,
             staging=_fresh_folder(Path(setup.staging)),
+            unfinished=Unfinished(Path(setup.staging).with_suffix(".shown")),
             report_failure=self._report_failure,
         )
         try:

@@ -52,6 +52,8 @@ class Signs:
 
     async def run(self) -> None:
         """Wait for the end; signs lapse with this process or with the next post."""
+        if self._live is not None:
+            self._live.resume()
         try:
             await asyncio.Event().wait()
         finally:

@@ -7,9 +7,18 @@ import re
 import secrets
 
 from netclaw.adapters.bounded import bounded
-from netclaw.adapters.driver import Button, Clicked, Driver, Post, RefusedFailure, Thread
+from netclaw.adapters.driver import (
+    Button,
+    Clicked,
+    Driver,
+    Post,
+    Received,
+    RefusedFailure,
+    Thread,
+)
 from netclaw.adapters.letters import Choice
 from netclaw.adapters.prompt_text import DANGEROUS, choices_of, question, result
+from netclaw.adapters.unfinished import Unfinished
 from netclaw.wire.v1.gateway_pb2 import PendingApproval
 
 _KEY = re.compile(r"p\.[0-9a-f]+\.[0-9]+")
@@ -44,8 +53,15 @@ def is_anybodys(approval: PendingApproval) -> bool:
 class Prompt:
     """Where a request stands, as far as this process knows."""
 
-    def __init__(self, approval: PendingApproval, *, may_be_posted: bool) -> None:
+    def __init__(
+        self,
+        approval: PendingApproval,
+        *,
+        may_be_posted: bool,
+        unfinished: Unfinished | None = None,
+    ) -> None:
         """`may_be_posted`: an earlier start or attempt may have shown it."""
+        self._unfinished = unfinished or Unfinished()
         self.approval = approval
         self.key = key_of(approval)
         self.thread = Thread.at(approval.session_id)
@@ -84,6 +100,7 @@ class Prompt:
 
     async def show(self, driver: Driver, now_ms: int) -> None:
         """Post it, or find its post and give that fresh buttons; raises what the driver does."""
+        self._unfinished.keep_prompt(self.key, self.approval)
         *before, last = self._question(driver)
         for number, text in enumerate(before):
             await self._post_before(
@@ -104,8 +121,16 @@ class Prompt:
             # It may be the post of an earlier attempt, with buttons that nobody knows.
             await _is_edited(driver, self.thread, self.post_id, last, buttons)
 
+    def is_later_than(self, received: Received) -> bool:
+        """Whether a letter was written before this was shown: it was meant for another one."""
+        return 0 < received.at_ms < self.shown_at_ms
+
     async def close(self, driver: Driver, end: str) -> None:
         """Make the post its result; one that somebody deleted is left alone."""
+        await self._close(driver, end)
+        self._unfinished.drop(self.key)
+
+    async def _close(self, driver: Driver, end: str) -> None:
         *_, last = self._question(driver)
         option = self.given.label if self.given else ""
         text = result(last, end, option, driver.abilities.text_limit)

@@ -129,6 +129,8 @@ class ConsentPrompts:
         for key, approval in listed.items():
             if key not in self._prompts and self._has_turn(approval):
                 self._begin(approval)
+        for approval in self._context.unfinished.take_left(listed):
+            self._begin(approval, is_left=True).miss()
         self._is_known.set()
         return None
 
@@ -160,11 +162,13 @@ class ConsentPrompts:
             prompt.approval.session_id == approval.session_id for prompt in self._prompts.values()
         )
 
-    def _begin(self, approval: PendingApproval) -> None:
-        prompt = Prompt(approval, may_be_posted=approval.asked_at_ms <= self._started_at_ms)
+    def _begin(self, approval: PendingApproval, *, is_left: bool = False) -> Prompt:
+        is_old = is_left or approval.asked_at_ms <= self._started_at_ms
+        prompt = Prompt(approval, may_be_posted=is_old, unfinished=self._context.unfinished)
         prompt.list()
         self._prompts[prompt.key] = prompt
         self._start(self._live(prompt), prompt.key)
+        return prompt
 
     def _start(self, work: Coroutine[None, None, None], key: str) -> None:
         task = asyncio.create_task(self._guarded(work), name=f"prompt {key}")
@@ -308,7 +312,7 @@ class ConsentPrompts:
             return False
         if len(prompts) > 1:
             await self._notes.say(prompt.thread, NOT_ONE)
-        elif isinstance(reply, Unclear) or _is_early(received, prompt):
+        elif isinstance(reply, Unclear) or prompt.is_later_than(received):
             await self._notes.say(prompt.thread, asked_again(prompt.approval))
         elif not await self._answer(prompt, reply, sender):
             await self._notes.say(prompt.thread, STALE)
@@ -390,8 +394,3 @@ class ConsentPrompts:
                 _log.info("prompt %s is gone", key)
         elif found in (None, clicked.post_id):
             await self._notes.say_once(clicked.thread, f"{key}.stale", STALE)
-
-
-def _is_early(received: Received, prompt: Prompt) -> bool:
-    """Whether a letter was written before this prompt was there: it was meant for another one."""
-    return 0 < received.at_ms < prompt.shown_at_ms

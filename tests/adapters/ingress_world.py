@@ -39,6 +39,7 @@ from netclaw.core.authz.profiles import AttachmentCategory, AttachmentRule
 from netclaw.core.errors import InvalidArgumentError, NetclawError, NotFoundError
 from netclaw.wire.v1 import common_pb2
 from netclaw.wire.v1 import gateway_pb2 as pb
+from tests.adapters.not_asked import FilesNotAsked, SendsNotAsked
 
 EVERYTHING = AttachmentRule(
     categories=frozenset(AttachmentCategory), max_file_bytes=100_000, max_files_per_message=3
@@ -101,7 +102,7 @@ class Session:
     inputs: dict[str, pb.SendUserMessageRequest] = field(default_factory=dict)
 
 
-class Daemon:
+class Daemon(FilesNotAsked):
     """Implements `parts.Link` as far as ingress asks."""
 
     def __init__(self) -> None:
@@ -225,7 +226,7 @@ class Daemon:
         raise NotImplementedError
 
 
-class Platform:
+class Platform(SendsNotAsked):
     """Implements `Driver` as far as ingress asks."""
 
     def __init__(self) -> None:
@@ -308,9 +309,6 @@ class Platform:
         raise NotImplementedError
 
     async def set_title(self, thread: Thread, title: str) -> None:
-        raise NotImplementedError
-
-    async def begin_thread(self, channel_id: str, post: str, key: str) -> Thread:
         raise NotImplementedError
 
     async def upload(self, thread: Thread, path: Path, name: str, key: str) -> str:

@@ -5,22 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 
 from netclaw.adapters.driver import (
-    Abilities,
-    Account,
-    Attachment,
-    Button,
     ChannelConfig,
-    Found,
-    Health,
-    Incoming,
-    Post,
-    Received,
-    RefusedFailure,
-    Thread,
 )
 from netclaw.adapters.parts import HostContext
 from netclaw.core.authority import DeliveryTarget, SourceKind
@@ -29,9 +17,10 @@ from netclaw.core.ids import SessionId, TurnId
 from netclaw.core.session.events import OutboxRow
 from netclaw.testing.memory_outbox import MemoryOutbox
 from netclaw.wire.v1 import common_pb2, gateway_pb2
+from tests.adapters.scripted_driver import ABILITIES as ABILITIES
+from tests.adapters.scripted_driver import ScriptedDriver as ScriptedDriver
 
 CHANNEL = "slack"
-ABILITIES = Abilities(text_limit=100, has_buttons=True, has_edit=True, has_status=True)
 PATIENCE_S = 10.0
 
 
@@ -46,142 +35,6 @@ async def quiet(rounds: int = 50) -> None:
     """Let everything run that can run by itself."""
     for _ in range(rounds):
         await asyncio.sleep(0)
-
-
-class ScriptedDriver:
-    """A platform that keeps posts by thread; implements `Driver`."""
-
-    def __init__(self, abilities: Abilities = ABILITIES) -> None:
-        self.abilities = abilities
-        self.posts: list[Post] = []
-        """As they are shown now."""
-        self.ids: dict[str, str] = {}
-        """Key to post id."""
-        self.calls: list[str] = []
-        self.refusals: deque[Exception] = deque()
-        """Raised by the next posts instead of making them."""
-        self.silent_failures: deque[Exception] = deque()
-        """Raised by the next posts after making them."""
-        self.edit_failures: deque[Exception] = deque()
-        self.delete_failures: deque[Exception] = deque()
-        self.signs: dict[str, list[str]] = defaultdict(list)
-        self.gates: dict[str, asyncio.Event] = {}
-        """Address to what its next post waits for."""
-        self.stuck: asyncio.Event | None = None
-        """What posts wait for after they are made."""
-        self.broken: dict[str, Exception] = {}
-        """Address to what its posts always meet."""
-
-    async def post(self, post: Post) -> str:
-        """Make a message."""
-        self.calls.append(f"post {post.key}")
-        gate = self.gates.pop(post.thread.address, None)
-        if gate is not None:
-            await gate.wait()
-        if post.thread.address in self.broken:
-            raise self.broken[post.thread.address]
-        if self.refusals:
-            raise self.refusals.popleft()
-        if self.abilities.enforces_keys and post.key in self.ids:
-            return self.ids[post.key]
-        post_id = f"m{len(self.posts) + 1}"
-        self.posts.append(post)
-        self.ids[post.key] = post_id
-        if self.stuck is not None:
-            await self.stuck.wait()
-        if self.silent_failures:
-            raise self.silent_failures.popleft()
-        return post_id
-
-    async def find_post(self, thread: Thread, key: str) -> str | None:
-        """A message by its key."""
-        del thread
-        self.calls.append(f"find {key}")
-        return self.ids.get(key)
-
-    async def edit(
-        self, thread: Thread, post_id: str, text: str, buttons: tuple[Button, ...]
-    ) -> None:
-        """Replace a message."""
-        del thread
-        self.calls.append(f"edit {post_id}")
-        if self.edit_failures:
-            raise self.edit_failures.popleft()
-        index = int(post_id[1:]) - 1
-        if post_id not in self.ids.values():
-            raise RefusedFailure("The message is gone.")
-        self.posts[index] = replace(self.posts[index], text=text, buttons=buttons)
-
-    async def delete(self, thread: Thread, post_id: str) -> None:
-        """Remove a message."""
-        del thread
-        self.calls.append(f"delete {post_id}")
-        if self.delete_failures:
-            raise self.delete_failures.popleft()
-        self.ids = {key: known for key, known in self.ids.items() if known != post_id}
-
-    async def set_status(self, thread: Thread, text: str) -> None:
-        """Keep a sign."""
-        self.calls.append("sign")
-        if self.refusals:
-            raise self.refusals.popleft()
-        self.signs[thread.address].append(text)
-
-    def shown(self, address: str) -> list[str]:
-        """The texts of a thread."""
-        return [
-            post.text
-            for index, post in enumerate(self.posts, start=1)
-            if post.thread.address == address and f"m{index}" in self.ids.values()
-        ]
-
-    def buttons(self, key: str) -> dict[str, Button]:
-        """The buttons of a post as they are shown now, by label."""
-        post = self.posts[int(self.ids[key][1:]) - 1]
-        return {button.label: button for button in post.buttons}
-
-    def health(self) -> Health:
-        """Always there."""
-        return Health.READY
-
-    async def check(self) -> Account:
-        """Not asked here."""
-        raise NotImplementedError
-
-    def events(self) -> AsyncIterator[Incoming]:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def set_title(self, thread: Thread, title: str) -> None:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def begin_thread(self, channel_id: str, post: str, key: str) -> Thread:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def backfill(self, thread: Thread, *, after: str, limit: int) -> tuple[Received, ...]:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def download(self, attachment: Attachment, target: Path, limit_bytes: int) -> None:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def upload(self, thread: Thread, path: Path, name: str, key: str) -> str:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def find_users(self, text: str) -> tuple[Found, ...]:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def find_places(self, text: str) -> tuple[Found, ...]:
-        """Not asked here."""
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 class ScriptedLink:
@@ -202,6 +55,10 @@ class ScriptedLink:
         """What sessions said."""
         self.deleted: set[str] = set()
         self.phases: dict[str, str] = {}
+        self.files: dict[str, bytes] = {}
+        self.reply_states: dict[str, str] = {}
+        """Of turns; `none` without."""
+        self.ensured: list[gateway_pb2.EnsureSessionRequest] = []
         self._said = asyncio.Condition()
 
     # The outbox ---------------------------------------------------------------------------
@@ -244,6 +101,10 @@ class ScriptedLink:
                     attempts=item.attempts,
                     turn_id=item.turn_id,
                     taken_over=item.is_taken_over,
+                    kind=item.kind.value,
+                    file_name="" if item.file is None else item.file.path.rpartition("/")[2],
+                    file_bytes=0 if item.file is None else item.file.size_bytes,
+                    file_sha256="" if item.file is None else item.file.sha256,
                 )
                 for item in items
             ],
@@ -267,6 +128,37 @@ class ScriptedLink:
             next_attempt_at=again_at,
         )
         return gateway_pb2.ConfirmOutboxResponse()
+
+    def fetch_file(
+        self, request: gateway_pb2.FetchFileRequest
+    ) -> AsyncIterator[gateway_pb2.FilePiece]:
+        """The bytes of a file, in pieces."""
+        return self._pieces(request)
+
+    async def _pieces(
+        self, request: gateway_pb2.FetchFileRequest
+    ) -> AsyncIterator[gateway_pb2.FilePiece]:
+        _, file = self.outbox.file(request.row_id, claimant=request.adapter_start)
+        if file.path not in self.files:
+            raise NotFoundError("The file is no longer there.")
+        data = self.files[file.path]
+        for place in range(0, len(data), 2):
+            yield gateway_pb2.FilePiece(data=data[place : place + 2])
+
+    async def find_reply(
+        self, request: gateway_pb2.FindReplyRequest
+    ) -> gateway_pb2.FindReplyResponse:
+        """Where a reply stands."""
+        await asyncio.sleep(0)
+        return gateway_pb2.FindReplyResponse(state=self.reply_states.get(request.turn_id, "none"))
+
+    async def ensure_session(
+        self, request: gateway_pb2.EnsureSessionRequest
+    ) -> gateway_pb2.EnsureSessionResponse:
+        """Know a session."""
+        await asyncio.sleep(0)
+        self.ensured.append(request)
+        return gateway_pb2.EnsureSessionResponse(session_id=request.session_id)
 
     # Consents -----------------------------------------------------------------------------
 
@@ -334,12 +226,6 @@ class ScriptedLink:
         return gateway_pb2.SessionDetail(
             row=gateway_pb2.SessionRow(id=request.session_id, phase=phase)
         )
-
-    async def ensure_session(
-        self, request: gateway_pb2.EnsureSessionRequest
-    ) -> gateway_pb2.EnsureSessionResponse:
-        """Not asked here."""
-        raise NotImplementedError
 
     async def send_user_message(
         self, request: gateway_pb2.SendUserMessageRequest

@@ -67,6 +67,8 @@ class LoopServer:
         self.calls: list[str] = []
         self.connects = 0
         self.is_closed_to_all = False
+        self.is_down = False
+        """Answers every call with 503."""
         self._numbers = 0
         self._unacknowledged: dict[str, Json] = {}
         self._sockets: set[web.WebSocketResponse] = set()
@@ -184,6 +186,8 @@ class LoopServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         self.calls.append(f"{request.method} {request.path}")
+        if self.is_down:
+            return web.json_response({"error": "down"}, status=503)
         given = request.headers.get("Authorization", "")
         if self.is_closed_to_all or given != f"Bearer {self.token}":
             return web.json_response({"error": "unauthorized"}, status=401)
