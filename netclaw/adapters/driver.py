@@ -147,6 +147,8 @@ class Abilities:
     has_edit: bool
     has_status: bool
     """A sign that somebody is at work: a thread status, a typing indicator."""
+    has_titles: bool = False
+    """Whether threads have names (`set_title`)."""
     status_refresh_s: float = 0.0
     """Set the status again after so long; 0: it stays."""
     enforces_keys: bool = False
