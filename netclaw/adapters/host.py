@@ -25,6 +25,7 @@ from netclaw.adapters.lookups import PLACES, USERS, Lookups
 from netclaw.adapters.parts import HostContext, Parts
 from netclaw.adapters.reconnects import Reconnects
 from netclaw.adapters.reports import Reports
+from netclaw.adapters.titles import Titles
 from netclaw.core.errors import NetclawError
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 
@@ -44,6 +45,7 @@ class Host:
         self._parts = parts
         self._reports = reports
         self._lanes = Lanes()
+        self._titles = Titles(context)
         self._lookups = Lookups(context.driver, reports.say_answer)
         self._reconnects = Reconnects()
         self._drain_budget_s: float | None = None
@@ -78,6 +80,7 @@ class Host:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._lanes.close()
+            await self._titles.close()
             await self._lookups.close()
             await self._context.driver.close()
         return AdapterExit.STOPPED
@@ -156,6 +159,8 @@ class Host:
                     self._parts.prompts.look()
                 case "phase":
                     self._parts.progress.phase(item)
+                case "title":
+                    self._titles.look(item.session_id)
                 case _ if item.kind in (USERS, PLACES):
                     self._lookups.ask(item)
                 case "log_level":

@@ -14,6 +14,7 @@ from netclaw.core.session.consent_events import (
     ConsentWithdrawn,
 )
 from netclaw.core.session.events import (
+    TitleSet,
     TurnFailed,
     TurnRecorded,
     TurnStarted,
@@ -42,6 +43,7 @@ class News:
         # An adapter that has just come looks once at everything.
         self._kinds = {"outbox", "approvals"}
         self._phases: dict[str, ChannelNews] = {}
+        self._titled: dict[str, None] = {}
         self._drain: ChannelNews | None = None
         self._log_level = ""
         self._questions: list[ChannelNews] = []
@@ -59,11 +61,13 @@ class News:
         types = {row.type for row in commit.rows}
         if types & _OF_CONSENTS:
             self._kinds.add("approvals")
+        if TitleSet.__name__ in types:
+            self._titled[commit.session_id] = None
         for row in commit.rows:
             phase = _PHASE_AFTER.get(row.type)
             if phase is not None:
                 self._phases[commit.session_id] = self._phase(commit.session_id, phase, row)
-        if self._phases or self._kinds:
+        if self._phases or self._kinds or self._titled:
             self._is_new.set()
 
     def drain(self, *, budget_s: float, notice: str) -> None:
@@ -111,6 +115,7 @@ class News:
     def _fetch(self) -> list[ChannelNews]:
         found = [ChannelNews(kind=kind) for kind in sorted(self._kinds)]
         found += self._phases.values()
+        found += [ChannelNews(kind="title", session_id=session) for session in self._titled]
         found += self._questions
         self._questions = []
         if self._log_level:
@@ -118,7 +123,7 @@ class News:
         if self._drain is not None:
             found.append(self._drain)
         self._kinds = set()
-        self._phases = {}
+        self._phases, self._titled = {}, {}
         self._drain = None
         self._log_level = ""
         return found

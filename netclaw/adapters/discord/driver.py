@@ -61,6 +61,7 @@ class DiscordDriver:
         has_buttons=True,
         has_edit=True,
         has_status=True,
+        has_titles=True,
         status_refresh_s=STATUS_REFRESH_S,
         # Discord refuses a second post of one key, for minutes: later ones are looked up.
         enforces_keys=False,
