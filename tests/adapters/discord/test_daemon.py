@@ -10,6 +10,7 @@ import pytest
 from netclaw.wire.v1.admin_pb2 import AdapterRow, StatusResponse
 from tests.fakes.discord import DiscordServer
 from tests.fakes.discord_store import ANN, BOT, CHANNEL, DIRECT
+from tests.fakes.model import FakeModel
 from tests.process.world import World
 
 pytestmark = pytest.mark.timeout(90)
@@ -30,7 +31,9 @@ async def world(server: DiscordServer) -> AsyncIterator[World]:
         "AllowedUserIds": [ANN],
         "AllowDirectMessages": True,
     }
-    async with World(config={"Discord": section}) as made:
+    async with World(
+        config={"Discord": section}, model=FakeModel(title="[[reply:Small talk]]")
+    ) as made:
         await made.start()
         yield made
 
@@ -65,7 +68,7 @@ async def test_every_thread_gets_its_own_answer_once(server: DiscordServer, worl
     await world.until(lambda: answers(server, roots[-1].id) >= 2)
 
     assert [answers(server, root.id) for root in roots] == [1] * (THREADS - 1) + [2]
-    assert server.store.channels[roots[0].id]["name"] == "question 0"
+    await world.until(lambda: server.store.channels[roots[0].id]["name"] == "Small talk")
     assert server.store.typing
     status = Path(f"/proc/{row.pid}/status").read_text()  # noqa: ASYNC240 - of the kernel
     (resident,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
