@@ -36,3 +36,10 @@ async def world(lender: Lender) -> AsyncIterator[World]:
     """A home with a running daemon."""
     async with lender.lend() as made:
         yield made
+
+
+@pytest.fixture
+async def brief(lender: Lender) -> AsyncIterator[World]:
+    """A home with a running daemon that does not wait for turns when it stops."""
+    async with lender.lend({"Daemon": {"DrainSeconds": 1}}) as made:
+        yield made

@@ -129,7 +129,8 @@ async def test_a_restart_in_the_middle_is_survived(world: World) -> None:
 
 
 @pytest.mark.requirement("operator.headless-exit")
-async def test_a_restart_after_words_were_shown_ends_the_turn_and_says_why(world: World) -> None:
+async def test_a_restart_after_words_were_shown_ends_the_turn_and_says_why(brief: World) -> None:
+    world = brief
     chat = await begin(world, *CHAT, "[[tokens:4]] [[gate_after:2:held]]", "--resume", "n")
     assert chat.stdout is not None
     await world.at_gate("held")

@@ -61,20 +61,13 @@ async def test_a_tool_must_speak_in_time_and_each_line_counts() -> None:
 
 
 @pytest.mark.requirement("limits.session-settings-bind")
-async def test_the_legacy_limit_of_rounds_is_accepted_and_stops_nothing() -> None:
+async def test_an_idle_timeout_of_zero_ends_no_session_and_one_round_stops_nothing() -> None:
+    timer = {"IdleTimeout": "00:00:00", "Tuning": {"PassivationGraceSeconds": 0.05}}
     rounds = " [[next]] ".join(shell(f"echo {n}") for n in range(4))
-    async with World(config={"Session": {"MaxToolIterationsPerTurn": 1}}) as world:
+    async with World(config={"Session": {"MaxToolIterationsPerTurn": 1, **timer}}) as world:
         await world.start()
         turn = await world.peer.turn("s", f"{rounds} [[reply:done]]")
-        assert (turn.text, turn.error) == ("done", None)
-
-
-@pytest.mark.requirement("limits.session-settings-bind")
-async def test_an_idle_timeout_of_zero_ends_no_session() -> None:
-    timer = {"IdleTimeout": "00:00:00", "Tuning": {"PassivationGraceSeconds": 0.05}}
-    async with World(config={"Session": timer}) as world:
-        await world.start()
-        await world.peer.turn("s", "[[reply:x]]")
+        assert (turn.text, turn.error) == ("done", None), "the legacy limit binds nothing"
         pid = (await world.peer.rows())["s"].pid
         # Another session's whole life passes meanwhile; there is no timer to wait for.
         for number in range(3):
