@@ -331,6 +331,7 @@ class DriverContract:
 
     # History, files, names ----------------------------------------------------------------
 
+    @pytest.mark.requirement("channel_sends.backfill")
     async def test_a_thread_is_read_back_with_our_own_part(
         self, rig: Rig, driver: Driver, inbox: Inbox
     ) -> None:

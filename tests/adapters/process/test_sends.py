@@ -107,6 +107,20 @@ async def test_a_conversation_begins_threads_elsewhere_and_attaches_a_file(
     assert channels.server.files[str(shown.files[0]["id"])] == b"abc"
     assert reply.text == "there it is"
 
+    # All processes die while nobody knows whether the post was made. The next one to the same place
+    # comes behind it.
+    channels.server.faults.append(Fault.ACCEPTED_THEN_500)
+    await channels.server.say(
+        "@netclaw "
+        + call("send_channel_message", channel_key="loop", destination="lobby", text="Once")
+    )
+    await until(lambda: any(post.text == "Once" for post in at(channels, "lobby")))
+    await channels.world.kill()
+    await channels.world.start()
+    await ask(call("send_channel_message", channel_key="loop", destination="lobby", text="Last"))
+    posted = [post.text for post in at(channels, "lobby") if post.thread == post.id]
+    assert posted == ["Ahoy all", "Once", "Last"]
+
 
 @pytest.mark.requirement("channel_sends.dead-buttons")
 @pytest.mark.requirement("channel_sends.orphan")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -70,6 +71,33 @@ async def test_every_thread_gets_its_own_answer_once(slack: SlackServer, world: 
     assert int(resident) / 1024 < LIMIT_MIB
     log = (world.home / "logs" / "adapter-slack.log").read_text()
     assert not any(token in log for token in slack.secrets.values())
+
+
+@pytest.mark.requirement("channel_sends.once")
+@pytest.mark.requirement("channel_sends.file")
+async def test_a_session_begins_a_thread_and_sends_a_file(slack: SlackServer, world: World) -> None:
+    await until_ready(world)
+    load = json.dumps({"name": "send_channel_message"})
+    send = json.dumps({"channel_key": "slack", "destination": CHANNEL, "text": "Ahoy"})
+    write = json.dumps({"path": "note.txt", "content": "abc"})
+    attach = json.dumps({"path": "note.txt"})
+    asked = await slack.say(
+        f"<@{BOT_USER}> [[tool:load_tool {load}]] [[next]] [[tool:send_channel_message {send}]]"
+        f" [[next]] [[tool:file_write {write}]] [[next]] [[tool:attach_file {attach}]]"
+        " [[next]] [[results]]",
+        as_mention=True,
+    )
+    await world.until(
+        lambda: any("Attached note.txt" in post.shown for post in slack.ours(CHANNEL, asked.ts))
+    )
+    begun = [
+        post
+        for post in slack.store.messages.values()
+        if post.bot_id == BOT and post.ts == post.thread
+    ]
+    assert [post.shown for post in begun] == ["Ahoy"]
+    assert f"{CHANNEL}/{begun[0].ts}" in await world.peer.rows()
+    assert b"abc" in slack.store.files.values()
 
 
 def answered(slack: SlackServer) -> set[str]:
