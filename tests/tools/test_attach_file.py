@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-
 import os
 from dataclasses import replace
 from pathlib import Path
