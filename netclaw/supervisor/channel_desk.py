@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from netclaw.adapters.acl import Refusal, judge_destination, may_be_found
-from netclaw.adapters.driver import Place
 from netclaw.core.authority import Audience, DeliveryTarget
 from netclaw.core.errors import (
     DeniedByPolicyError,
@@ -89,8 +87,7 @@ class ChannelDesk:
             raise DrainingError("The daemon is stopping.")
         await self._check(asker, order.asking)
         adapter = self._adapter(order.channel)
-        if isinstance(judge_destination(adapter.config, order.destination), Refusal):
-            raise DeniedByPolicyError(NOT_LISTED)
+        _check_listed(adapter, order.destination)
         if not order.text.strip():
             raise InvalidArgumentError("The message is empty.")
         if len(order.text) > MAX_MESSAGE_CHARS:
@@ -145,11 +142,10 @@ class ChannelDesk:
             found = None
         if found is None:
             raise OperationTimeoutError(NO_ANSWER)
-        place = Place.DIRECT if question.wanted is Wanted.USERS else Place.CHANNEL
         hits = tuple(
             Hit(id=hit.id, name=_shown(hit.name))
             for hit in found
-            if may_be_found(adapter.config, hit.id, place)
+            if _is_listed(adapter, hit.id, question.wanted)
         )
         return said.encode(Hits(hits=hits[:MAX_HITS]))
 
@@ -164,6 +160,24 @@ class ChannelDesk:
         if adapter is None:
             raise NotFoundError(NO_CHANNEL)
         return adapter
+
+
+def _check_listed(adapter: Adapter, destination: str) -> None:
+    """Raises `DeniedByPolicyError`. The rule is loaded with its first use: it brings the driver's
+    contract, and most daemons have no channel.
+    """
+    from netclaw.adapters.acl import Refusal, judge_destination
+
+    if isinstance(judge_destination(adapter.config, destination), Refusal):
+        raise DeniedByPolicyError(NOT_LISTED)
+
+
+def _is_listed(adapter: Adapter, found: str, wanted: Wanted) -> bool:
+    from netclaw.adapters.acl import may_be_found
+    from netclaw.adapters.driver import Place
+
+    place = Place.DIRECT if wanted is Wanted.USERS else Place.CHANNEL
+    return may_be_found(adapter.config, found, place)
 
 
 def _report(opening: Opening) -> PostReport:
