@@ -203,6 +203,8 @@ async def test_random_kills_lose_and_double_nothing(world: World) -> None:
                 os.kill(victim, signal.SIGKILL)
     for name in ("s0", "s1"):
         await world.peer.wait_answered(name, 1)
+        # One that had nothing to do when the daemon or its process died has no process now.
+        await world.peer.turn(name, "[[reply:awake]]")
         os.kill(await pid_of(world, name), signal.SIGKILL)
         await world.peer.turn(name, "[[reply:last]]")
         async with asyncio.timeout(30):
