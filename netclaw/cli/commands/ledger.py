@@ -33,12 +33,13 @@ def ledger(app: App, *, session_id: str, limit: int) -> None:
         app.emit([ledger_row(entry) for entry in entries])
         return
     app.table(
-        ("input", "message id", "source", "admitted", "outcome", "turn", "deliveries"),
+        ("input", "message id", "source", "received", "admitted", "outcome", "turn", "deliveries"),
         (
             (
                 entry.input_id,
                 entry.source_message_id or "-",
                 entry.source,
+                moment(entry.received_at_ms),
                 moment(entry.admitted_at_ms),
                 entry.outcome,
                 entry.turn_id or "-",
