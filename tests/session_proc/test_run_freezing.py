@@ -17,7 +17,14 @@ from tests.session_proc.host import ScriptedHost
 from tests.session_proc.journal import local_authority
 from tests.session_proc.parents import LOADING, Supervisor, results, spawning
 
-ONLY_CONVERSATIONS = {"spawn_agent", "check_agent_run", "attach_file"}
+ONLY_CONVERSATIONS = {
+    "spawn_agent",
+    "check_agent_run",
+    "attach_file",
+    "send_channel_message",
+    "lookup_channel_user",
+    "lookup_channel_destination",
+}
 
 
 def names(welcome: Welcome) -> set[str]:
