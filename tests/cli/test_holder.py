@@ -22,6 +22,7 @@ from netclaw.wire.v1.admin_pb2 import ReloadResponse, StatusRequest
 from tests.cli import scripted_daemon
 from tests.cli.runner import Cli
 from tests.cli.scripted_daemon import ScriptedDaemon
+from tests.stopping import stop
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -144,7 +145,7 @@ def program(home: Home, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 @pytest.mark.usefixtures("program")
 def test_a_stopped_process_is_hung_not_down(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = cli.ok("daemon", "start", "--json").json["pid"]
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     with monkeypatch.context() as impatient:  # only while there is nothing to wait for
         for module in ("daemon_control", "commands.status"):
             impatient.setattr(f"netclaw.cli.{module}.STATUS_TIMEOUT_S", 0.5)

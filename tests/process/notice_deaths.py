@@ -29,6 +29,7 @@ from tests.process.notice_calls import (
 )
 from tests.process.run_calls import kill
 from tests.process.world import World
+from tests.stopping import stop
 
 MARKER = "I watch"
 """In the first message of the watcher: tells its requests from the target's."""
@@ -59,7 +60,7 @@ class Stage:
     async def freeze(self, session_id: str) -> None:
         """Stop a session's process where it stands: it reads nothing and does nothing."""
         row = await self.world.peer.wait_row(session_id, lambda row: row.pid > 0)
-        os.kill(row.pid, signal.SIGSTOP)
+        stop(row.pid)
         self.frozen.append(row.pid)
 
     async def strike(self, victim: str) -> None:

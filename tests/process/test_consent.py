@@ -17,6 +17,7 @@ from netclaw.wire.v1 import admin_pb2, gateway_pb2
 from tests.process.checks import check_journal, launches, processes_with
 from tests.process.lending import Lender
 from tests.process.world import ASKING, World, merge
+from tests.stopping import stop
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -218,7 +219,7 @@ async def test_a_kill_between_the_answer_and_the_run_runs_it_once(
 ) -> None:
     sent, request = await ask(asking)
     pid = await session_pid(asking)
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     await asking.peer.answer(request, option)
     if victim == "daemon":
         await asking.kill()

@@ -16,6 +16,7 @@ from netclaw.wire.v1 import gateway_pb2
 from tests.process.checks import UNPRIVILEGED, can_be_traced, check_journal, is_alive
 from tests.process.errors import code_of
 from tests.process.world import World
+from tests.stopping import stop
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -189,7 +190,7 @@ async def test_a_session_that_stops_answering_is_killed_and_recovers() -> None:
         await world.at_gate("wait")
         row = (await peer.rows())["hung"]
         # Stopped by the kernel: alive, and answers nothing, as a session stuck in C code would.
-        os.kill(row.pid, signal.SIGSTOP)
+        stop(row.pid)
         turn = await peer.follow("hung", sent)
         assert turn.text == "recovered"
         assert (await peer.rows())["hung"].pid != row.pid

@@ -23,6 +23,7 @@ from netclaw.wire.v1.common_pb2 import Output
 from tests.process.checks import check_journal
 from tests.process.peer import WAIT_S
 from tests.process.world import World
+from tests.stopping import stop
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -177,7 +178,7 @@ async def test_a_stop_of_a_session_that_hangs_ends_its_turn_too() -> None:
         await world.start()
         async with Waiting(world, "s", GATED) as end:
             await world.at_gate("held")
-            os.kill((await world.peer.rows())["s"].pid, signal.SIGSTOP)
+            stop((await world.peer.rows())["s"].pid)
             await steer(world, "StopSession", "s")
             heard = await end()
         assert heard.last("error").category == "Interrupted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -15,6 +14,7 @@ from netclaw.core.ids import SessionId
 from netclaw.ports.spawner import Bootstrap
 from netclaw.supervisor.spawn.local_spawner import LocalSpawner
 from netclaw.supervisor.spawn.zygote import serve
+from tests.stopping import stop
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -88,7 +88,7 @@ async def test_a_zygote_that_is_slow_to_warm_up_is_waited_for_a_moment_only(make
 async def test_a_stopped_zygote_is_replaced_and_its_session_starts_by_exec(make: Make) -> None:
     spawner = make(ENDS_AT_ONCE)
     stuck = await warm_zygote(spawner)
-    os.kill(stuck, signal.SIGSTOP)
+    stop(stuck)
     await start_and_end(spawner)
     await warm_zygote(spawner, other_than=stuck)
     await start_and_end(spawner)
