@@ -34,7 +34,7 @@ from netclaw.adapters.gateway_link import GatewayLink
 from netclaw.adapters.host import Host, News
 from netclaw.adapters.log import set_log_level, set_up_log
 from netclaw.adapters.parts import Counters, HostContext
-from netclaw.adapters.registry import make_driver
+from netclaw.adapters.registry import UnloadableFailure, make_driver
 from netclaw.adapters.reports import Reports
 from netclaw.adapters.setup import from_setup
 from netclaw.adapters.unfinished import Unfinished
@@ -86,6 +86,8 @@ async def _check(setup: ChannelSetup) -> int:
             account = await _account(setup)
     except TimeoutError:
         return _tell(AdapterExit.TRANSIENT, "The platform did not answer in time.")
+    except UnloadableFailure as failure:
+        return _tell(AdapterExit.FATAL, failure.sentence, fix=failure.fix)
     except FatalFailure as failure:
         return _tell(AdapterExit.FATAL, failure.sentence)
     except DriverFailure as failure:
@@ -102,8 +104,8 @@ async def _account(setup: ChannelSetup) -> Account:
         await driver.close()
 
 
-def _tell(status: AdapterExit, sentence: str) -> AdapterExit:
-    print(json.dumps({"ok": False, "sentence": sentence}))  # noqa: T201
+def _tell(status: AdapterExit, sentence: str, *, fix: str = "") -> AdapterExit:
+    print(json.dumps({"ok": False, "sentence": sentence, "fix": fix}))  # noqa: T201
     return status
 
 

@@ -95,6 +95,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " what to do about a refusal or a channel that serves nobody.",
     ),
     Requirement(
+        id="channel_host.unloadable",
+        source=_ONE,
+        text="Doctor tells a channel whose package is missing or cannot be loaded from a refusal"
+        " by its platform, and says what to install.",
+    ),
+    Requirement(
         id="channel_host.status",
         source=_ONE,
         text="Status shows each enabled channel's process, account, counters and last failure, and"

@@ -29,6 +29,8 @@ class Answer:
     is_fatal: bool = False
     sentence: str = ""
     """What is wrong; empty if nothing is."""
+    fix: str = ""
+    """What mends it, where the check knows better than this one."""
     account: str = ""
     scope: str = ""
 
@@ -100,6 +102,7 @@ def _answer(process: subprocess.Popen[bytes]) -> Answer:
     return Answer(
         is_fatal=process.returncode == AdapterExit.FATAL,
         sentence=str(found.get("sentence", "")),
+        fix=str(found.get("fix", "")),
         account=str(found.get("account", "")),
         scope=str(found.get("scope", "")),
     )
@@ -114,7 +117,8 @@ def _finding(config: ChannelConfig, answer: Answer) -> Finding:
         return failed(
             NAME,
             message,
-            f"Mend what it names; a token is set with `netclaw secrets set"
+            answer.fix
+            or f"Mend what it names; a token is set with `netclaw secrets set"
             f" {_section(config)}.BotToken`.",
         )
     return warned(NAME, message, "It is tried again by itself; look at the network if it stays.")

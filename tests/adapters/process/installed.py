@@ -1,6 +1,6 @@
 """A Python environment in which a package brings channels, beside netclaw as it is here.
 
-They are `loop` and `pool`, which is the same by another name.
+They are `loop` and `pool`, which is the same by another name, and `torn`, whose code is not there.
 
 Made of a link and a few small files, in a moment: an interpreter finds its environment by the
 `pyvenv.cfg` above it, and packages by their `dist-info`.
@@ -14,7 +14,8 @@ from pathlib import Path
 
 METADATA = "Metadata-Version: 2.1\nName: loop-channel\nVersion: 1.0\n"
 CREATE = "tests.adapters.loop.driver:create"
-ENTRY_POINTS = f"[netclaw.channels]\nloop = {CREATE}\npool = {CREATE}\n"
+TORN = "tests.adapters.loop.absent:create"
+ENTRY_POINTS = f"[netclaw.channels]\nloop = {CREATE}\npool = {CREATE}\ntorn = {TORN}\n"
 
 
 def with_loop_channel(folder: Path) -> Path:

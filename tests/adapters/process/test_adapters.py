@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -16,7 +17,6 @@ from tests.adapters.loop.server import TOKEN
 from tests.adapters.process.conftest import Channels
 from tests.process.checks import is_alive
 from tests.process.errors import code_of
-from tests.process.world import World
 
 LARGEST_MIB = 70
 pytestmark = pytest.mark.timeout(90)
@@ -148,24 +148,37 @@ async def test_no_adapter_outlives_its_daemon(channels: Channels) -> None:
 
 
 @pytest.mark.requirement("channel_host.doctor")
+@pytest.mark.requirement("channel_host.unloadable")
 async def test_doctor_asks_each_platform_now(channels: Channels, python: Path) -> None:
-    world = channels.world
     wrong = channels.section(BotToken="wrong-token-0123456789")
     nobody = channels.section(Options={"server_url": "http://127.0.0.1:1"}, DefaultChannelId=None)
-    world.write_config({**world._config, "Channels": {"loop": channels.section(), "pool": wrong}})
-    assert await doctor(world, python) == [
-        ("PASS", "loop: connected as netclaw-bot of loopers."),
-        ("FAIL", "pool: The loop server refuses the token."),
-    ]
-    world.write_config({**world._config, "Channels": {"loop": nobody}})
-    assert await doctor(world, python) == [
-        ("WARN", "loop: The loop server cannot be reached."),
-        ("WARN", "loop serves nobody: no channel is allowed, and no direct message."),
+    found = await doctor(
+        channels, python, loop=channels.section(), pool=wrong, torn=wrong, missing=wrong
+    )
+    assert {message: verdict for message, verdict, _ in found} == {
+        "loop: connected as netclaw-bot of loopers.": "PASS",
+        "pool: The loop server refuses the token.": "FAIL",
+        "torn: The channel torn cannot be loaded:"
+        " ModuleNotFoundError (tests.adapters.loop.absent).": "FAIL",
+        "missing: No channel called missing is installed.": "FAIL",
+    }
+    fixes = {message.partition(":")[0]: fix for message, _, fix in found}
+    assert "netclaw secrets set Channels.pool.BotToken" in fixes["pool"]
+    assert "Install loop-channel anew" in fixes["torn"]
+    assert f"`{python} -m pip install PACKAGE`" in fixes["missing"]
+    assert "Channels.missing" in fixes["missing"]
+    assert [each[:2] for each in await doctor(channels, python, loop=nobody)] == [
+        ("loop: The loop server cannot be reached.", "WARN"),
+        ("loop serves nobody: no channel is allowed, and no direct message.", "WARN"),
     ]
 
 
-async def doctor(world: World, python: Path) -> list[tuple[str, str]]:
-    """What it finds of channels: verdicts and messages."""
+async def doctor(
+    channels: Channels, python: Path, **sections: dict[str, Any]
+) -> list[tuple[str, str, str]]:
+    """What it finds of channels: message, verdict and what to do."""
+    world = channels.world
+    world.write_config({**world._config, "Channels": sections})
     process = await asyncio.create_subprocess_exec(
         *(str(python), str(world.cli), "doctor", "--json"),
         env=world.environment(),
@@ -174,7 +187,11 @@ async def doctor(world: World, python: Path) -> list[tuple[str, str]]:
     )
     said, _ = await process.communicate()
     checks = json.loads(said)["checks"]
-    return [(each["verdict"], each["message"]) for each in checks if each["name"] == "channel"]
+    return [
+        (each["message"], each["verdict"], each.get("fix") or "")
+        for each in checks
+        if each["name"] == "channel"
+    ]
 
 
 def about(pid: int, what: str) -> str:
