@@ -84,6 +84,9 @@ class Mattermost(Channel):
     callback_url: WebAddress | None = Field(
         None, description="Where the server reaches us for buttons; without it letters are used."
     )
+    callback_listen: Text | None = Field(
+        None, description="Address and port to listen at for buttons: 127.0.0.1:5199 if not set."
+    )
 
 
 class OtherChannel(Channel):

@@ -1,0 +1,1 @@
+"""Mattermost over loopback."""
