@@ -31,7 +31,7 @@ class Events:
     opened: list[Json] = field(default_factory=list)
     """What each connection was opened with."""
     is_revoked: bool = False
-    is_deaf: bool = False
+    deaf: set[web.WebSocketResponse] = field(default_factory=set)
     forgets: bool = False
     """The server knows no connection that comes back."""
     skips: int = 0
@@ -92,9 +92,9 @@ class Events:
 
     def go_deaf(self) -> None:
         """The connections are half-open: nothing is answered, and nobody says that they ended."""
-        self.is_deaf = True
         for kept in self.connections:
             if kept.socket is not None:
+                self.deaf.add(kept.socket)
                 kept.socket._autoping = False
 
     async def drop(self) -> None:
@@ -115,13 +115,13 @@ class Events:
         return next(known, None)
 
     async def _push(self, kept: Kept, frame: Json) -> None:
-        if kept.socket is not None and not self.is_deaf:
+        if kept.socket is not None and kept.socket not in self.deaf:
             with suppress(ConnectionError):
                 await kept.socket.send_json(frame)
 
     async def _read(self, socket: web.WebSocketResponse) -> None:
         async for frame in socket:
-            if frame.type is not WSMsgType.TEXT or self.is_deaf:
+            if frame.type is not WSMsgType.TEXT or socket in self.deaf:
                 continue
             asked = json.loads(frame.data)
             if asked["action"] == "ping":

@@ -1,0 +1,129 @@
+"""Mattermost's events through cuts, gaps, silence and rubbish."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from netclaw.adapters.driver import Health, Post
+from netclaw.adapters.mattermost.connection import Order, Resume
+from netclaw.adapters.mattermost.driver import MattermostDriver
+from tests.adapters.rig import PATIENCE_S, Inbox
+from tests.fakes.mattermost import Fault, MattermostServer
+from tests.fakes.mattermost_store import CHANNEL
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+def test_events_have_an_order() -> None:
+    resume = Resume()
+    assert resume.query == {}
+    resume.greet("c1")
+    assert [resume.take(number) for number in (1, 1, 3, 2)] == [
+        Order.NEXT,
+        Order.KNOWN,
+        Order.AHEAD,
+        Order.NEXT,
+    ]
+    assert resume.query == {"connection_id": "c1", "sequence_number": "3"}
+    resume.begin_anew()
+    assert resume.query == {}
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_what_was_said_while_the_connection_was_lost_comes_in_order(
+    mattermost: MattermostServer, driver: MattermostDriver, inbox: Inbox
+) -> None:
+    await mattermost.say("one")
+    assert (await inbox.message()).text == "one"
+    await mattermost.events.drop()
+    for text in ("two", "three"):
+        await mattermost.say(text)
+    assert [(await inbox.message()).text for _ in range(2)] == ["two", "three"]
+    assert mattermost.events.opened[-1]["sequence_number"] == "2"
+    assert len(mattermost.events.connections) == 1
+    assert driver.health() is Health.READY
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_server_that_forgot_the_connection_is_asked_for_what_was_missed(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("one")
+    first = await inbox.message()
+    mattermost.events.forgets = True
+    await mattermost.events.drop()
+    await mattermost.say("two")
+    texts = [(await inbox.message()) for _ in range(2)]
+    # The margin gives the one before it once more; its id tells that it is known.
+    assert [item.text for item in texts] == ["one", "two"]
+    assert texts[0].event_id == first.event_id
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_an_event_that_was_passed_over_is_asked_for(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.events.skips = 1
+    await mattermost.say("never sent")
+    await mattermost.say("after it")
+    seen: list[str] = []
+    while "after it" not in seen:
+        seen.append((await inbox.message()).text)
+    assert seen == ["never sent", "after it"]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_an_event_out_of_order_keeps_its_id(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("one")
+    await mattermost.say("two")
+    one, two = [await inbox.message() for _ in range(2)]
+    await mattermost.events.send_late(1)
+    await mattermost.say("three")
+    again = await inbox.message()
+    assert (one.text, two.text, again.event_id) == ("one", "two", one.event_id)
+    assert (await inbox.message()).text == "three"
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_half_open_connection_is_noticed(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.events.go_deaf()
+    async with asyncio.timeout(PATIENCE_S):
+        while len(mattermost.events.opened) < 2:
+            await asyncio.sleep(0.01)
+    await mattermost.say("after")
+    assert (await inbox.message()).text == "after"
+
+
+@pytest.mark.requirement("channels_mattermost.read")
+async def test_rubbish_and_other_events_change_nothing(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    for rubbish in ("{", "[]", "7", '{"event": 7}', '{"seq_reply": "x"}', '{"event": "hello"}'):
+        await mattermost.events.send_raw(rubbish)
+    await mattermost.events.send("post_edited", {"post": "{}"})
+    await mattermost.events.send("posted", {"post": "{"})
+    await mattermost.say("joined", kind="system_join_channel")
+    await mattermost.say("hello")
+    assert (await inbox.message()).text == "hello"
+
+
+@pytest.mark.requirement("channels_mattermost.failures")
+@pytest.mark.parametrize("fault", [Fault.ACCEPTED_THEN_CUT, Fault.ACCEPTED_THEN_500])
+async def test_a_post_whose_answer_was_lost_is_found(
+    mattermost: MattermostServer, driver: MattermostDriver, inbox: Inbox, fault: Fault
+) -> None:
+    await mattermost.say("hello")
+    thread = (await inbox.message()).thread
+    mattermost.faults.append(fault)
+    with pytest.raises(Exception, match="Mattermost"):
+        await driver.post(Post(thread=thread, key="1.0", text="just once"))
+    assert await driver.find_post(thread, "1.0") is not None
+    await driver.post(Post(thread=thread, key="1.0", text="just once"))
+    assert len(mattermost.ours(CHANNEL, thread.thread_id)) == 1
