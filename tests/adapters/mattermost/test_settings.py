@@ -25,10 +25,10 @@ def section(token: str = TOKEN, **options: str) -> ChannelConfig:
 
 @pytest.mark.requirement("channels_mattermost.settings")
 def test_a_section_is_read() -> None:
-    settings = read_settings(section(callback_url="http://10.0.0.1:5199"))
+    settings = read_settings(section(callback_url="http://netclaw.example.com:5199"))
     assert settings.server_url == "https://chat.example.com"
     assert settings.host == "chat.example.com"
-    assert settings.action_url == "http://10.0.0.1:5199/api/mattermost/actions"
+    assert settings.action_url == "http://netclaw.example.com:5199/api/mattermost/actions"
     assert (settings.listen_host, settings.listen_port) == ("127.0.0.1", 5199)
     assert TOKEN not in repr(settings)
     assert read_settings(section()).action_url == ""
