@@ -13,6 +13,7 @@ import pytest
 from tests.repo import tree
 from tests.requirements import (
     authorization_bugs,
+    channel_symptoms,
     glossary,
     manifest,
     runs_reference,
@@ -87,6 +88,7 @@ def promises() -> tuple[manifest.Promise, ...]:
         *glossary.PROMISES,
         *runs_reference.PROMISES,
         *signal_cases.RULED_OUT,
+        *channel_symptoms.SYMPTOMS.values(),
         *bugs,
     )
 
@@ -94,6 +96,15 @@ def promises() -> tuple[manifest.Promise, ...]:
 @pytest.mark.requirement("repo.authorization-bugs")
 def test_no_mistake_of_the_authorization_list_is_left_out() -> None:
     assert sorted(authorization_bugs.BUG_CLASSES) == list(range(1, 46))
+
+
+@pytest.mark.requirement("repo.channel-symptoms")
+def test_no_symptom_of_channels_waits_for_anything() -> None:
+    known, used = manifest.load(), marks()
+    for number, symptom in channel_symptoms.SYMPTOMS.items():
+        assert symptom.requirements, f"nothing shows symptom {number}"
+        assert not symptom.later
+        assert all(item in known and used[item] for item in symptom.requirements), symptom.text
 
 
 @pytest.mark.requirement("repo.promises-shown")

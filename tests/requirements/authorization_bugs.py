@@ -32,14 +32,14 @@ BUG_CLASSES: dict[int, Promise] = {
     3: promised(
         "authorization bug 3",
         "Other devices are told no tokens of tool servers.",
-        later="channels (issue 7)",
+        later="pairing of devices",
     ),
-    4: promised("authorization bug 4", "A tunnel is no local caller.", later="channels (issue 7)"),
+    4: promised("authorization bug 4", "A tunnel is no local caller.", later="webhooks"),
     5: promised(
         "authorization bug 5",
         "A browser's page is no local caller.",
         "supervisor.tokens",
-        later="channels (issue 7)",
+        later="webhooks",
     ),
     6: promised(
         "authorization bug 6",
@@ -215,6 +215,6 @@ BUG_CLASSES: dict[int, Promise] = {
     45: promised(
         "authorization bug 45",
         "A pairing code outlives a failed exchange.",
-        later="channels (issue 7)",
+        later="pairing of devices",
     ),
 }

@@ -24,11 +24,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
 )
 
 PARTS_TO_COME = (
-    "channels (issue 7)",
     "webhooks",
     "reminders",
     "memory",
     "skills",
+    "pairing of devices",
 )
 """What a promise may wait for, with the issue that brings it where there is one."""
 

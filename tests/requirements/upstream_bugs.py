@@ -196,7 +196,7 @@ BUG_CLASSES: dict[int, Promise] = {
         "Approvals are on record, so no button is dead.",
         "consent.request",
         "consent.passivates",
-        later="channels (issue 7)",
+        "channels.prompt-restart",
     ),
     31: promised(
         "bug class 31",
@@ -225,7 +225,7 @@ BUG_CLASSES: dict[int, Promise] = {
         "bug class 38",
         "A failed post is reported and bounded.",
         "upstream.failed-posts",
-        later="channels (issue 7)",
+        "channels.outbox-given-up",
     ),
     40: promised("bug class 40", "Woken sessions are heard.", "upstream.output-after-passivation"),
     41: promised("bug class 41", "One reconnect loop.", "upstream.one-reconnect"),
