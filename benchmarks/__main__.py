@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from benchmarks import (
     admission,
+    channels,
     children,
     endurance,
     flow,
@@ -50,19 +51,20 @@ class Effort:
     passive: int
     beside_wild: int
     signals: int
+    threads: int
 
 
 QUICK = Effort(
     turns=60, twenty=8, starts=2, kills=8, supervisor_kills=1, admissions=60, batches=190,
     sizes=20, tokens=20_000, judged=10, sandbox=30, idle_sessions=60, idle_seconds=4.0,
     output_megabytes=300, status=5, events=100_000, endless=0, live=0, passive=0,
-    beside_wild=0, signals=20,
+    beside_wild=0, signals=20, threads=20,
 )  # fmt: skip
 FULL = Effort(
     turns=1000, twenty=30, starts=5, kills=40, supervisor_kills=5, admissions=180, batches=190,
     sizes=50, tokens=100_000, judged=50, sandbox=200, idle_sessions=200, idle_seconds=20.0,
     output_megabytes=1500, status=15, events=100_000, endless=1000, live=500, passive=1000,
-    beside_wild=100, signals=200,
+    beside_wild=100, signals=200, threads=200,
 )  # fmt: skip
 FULL_ONLY = {
     "liveSessions500",
@@ -151,6 +153,7 @@ async def run(effort: Effort) -> dict[str, float]:
             await take(
                 "a child run gone wild", children.measure_wild(stage, turns=effort.beside_wild)
             )
+    await take("a channel", channels.measure_channel(at_once=effort.threads))
     return {f.key: round(values[f.key], 4) for f in FIGURES if f.key in values}
 
 

@@ -90,6 +90,14 @@ FIGURES: tuple[Figure, ...] = (
         "childSpinningRatio", "", 2, "a neighbour's turn p50 beside a run at 100 % CPU, to before"
     ),
     _low("childEatingRatio", "", 2, "the same beside a run that eats memory to its limit"),
+    _bare(
+        "channelAloneP50Ms", "ms", "a new thread of Slack: message until its answer, one at a time"
+    ),
+    _bare("channelAtOnceP50Ms", "ms", "200 new threads in one instant (quick: 20), p50"),
+    _bare("channelAtOnceP95Ms", "ms", "the same, p95"),
+    _bare("channelAtOnceRatio", "", "their p50 to that of one at a time"),
+    _low("channelAdapterRssMiB", "MiB", 70, "the adapter's highest resident size after all that"),
+    _bare("channelAdapterPssMiB", "MiB", "its PSS then"),
     _bare("signalAppendP50Ms", "ms", "a change of a session that nobody watches, durable, p50"),
     _low("signalAppend100P50Ms", "ms", 5, "the same with 100 watchers"),
     _low("turnStart50AddedMs", "ms", 5, "what 50 notices add to the append that starts a turn"),
