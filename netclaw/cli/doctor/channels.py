@@ -69,6 +69,11 @@ def _section(config: ChannelConfig) -> str:
     return BUILT_IN.get(config.name, f"Channels.{config.name}")
 
 
+def _tokens(config: ChannelConfig) -> str:
+    """Keys of the section that hold what the platform knows us by."""
+    return "AppToken` or `Slack.BotToken" if config.name == "slack" else "BotToken"
+
+
 def _ask(config: ChannelConfig) -> subprocess.Popen[bytes]:
     """Start the check in a process of its own: it loads the platform's library."""
     from netclaw.adapters.setup import to_setup
@@ -119,6 +124,6 @@ def _finding(config: ChannelConfig, answer: Answer) -> Finding:
             message,
             answer.fix
             or f"Mend what it names; a token is set with `netclaw secrets set"
-            f" {_section(config)}.BotToken`.",
+            f" {_section(config)}.{_tokens(config)}`.",
         )
     return warned(NAME, message, "It is tried again by itself; look at the network if it stays.")
