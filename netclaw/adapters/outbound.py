@@ -99,7 +99,8 @@ class Deliveries:
         self._free_at: dict[str, float] = {}
         self._successes = 0
         self._is_settling = False
-        self._has_looked_last = asyncio.Event()
+        self._is_settled = asyncio.Event()
+        """Nothing is due or under way, and nothing more is claimed."""
         self._end: FatalFailure | NetclawError | None = None
 
     async def run(self) -> None:
@@ -107,13 +108,10 @@ class Deliveries:
         try:
             while self._end is None:
                 self._wake.clear()
-                is_last_look = self._is_settling
-                due_in_s = await self._claim()
-                if is_last_look:
-                    self._has_looked_last.set()
-                await self._until_woken(due_in_s)
+                await self._until_woken(await self._claim())
             raise self._end
         finally:
+            self._is_settled.set()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -123,19 +121,20 @@ class Deliveries:
         self._wake.set()
 
     async def settle(self) -> None:
-        """Claim once more, for the last words of sessions, and wait for what is under way."""
+        """Deliver what is due, the last words of sessions, until nothing is; then claim no more.
+
+        Of one binding only the oldest reply is handed out, and not all bindings fit at once.
+        """
         self._is_settling = True
         self._wake.set()
-        await self._has_looked_last.wait()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._is_settled.wait()
 
     # Claims ---------------------------------------------------------------------------------
 
     async def _claim(self) -> float | None:
         """Start what is due; in how many seconds to look again, None for "when told to"."""
-        free = SIDE_BY_SIDE - len(self._tasks)
-        if self._has_looked_last.is_set() or free <= 0:
+        free, is_settling = SIDE_BY_SIDE - len(self._tasks), self._is_settling
+        if self._is_settled.is_set() or free <= 0:
             return None
         request = ClaimOutboxRequest(
             channel=self._source, limit=free, adapter_start=self._context.adapter_start
@@ -151,6 +150,8 @@ class Deliveries:
             task = asyncio.create_task(self._take(item), name=f"reply {item.row_id}")
             self._tasks.add(task)
             task.add_done_callback(self._done)
+        if is_settling and not self._tasks:
+            self._is_settled.set()
         return claimed.next_in_ms / 1000 if claimed.next_in_ms else None
 
     def _done(self, task: asyncio.Task[None]) -> None:

@@ -158,7 +158,7 @@ class Outbound(Protocol):
         """Something may have become due; cheap, called often."""
 
     async def settle(self) -> None:
-        """Claim once more, then nothing; return when all that is claimed was confirmed.
+        """Claim until nothing is due, then no more; return when all of it was confirmed.
 
         Before this the sessions ended: what they said last is due.
         """

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 FIRST_DELAY_S = 0.5
 CHANGE_BUDGET_S = 5.0
-"""What an adapter gets to deliver what it claimed when its section changed."""
+"""What an adapter gets to deliver what is due when its section changed."""
 END_GRACE_S = 1.0
 """Beyond its budget, before it is killed."""
 TICK_S = 10.0
@@ -177,7 +177,7 @@ class Adapter:
                 self._news = None
 
     async def stop(self, *, budget_s: float, notice: str) -> None:
-        """Let the process finish what it claimed and end; kill it when the budget is used."""
+        """Let the process deliver what is due and end; kill it when the budget is used."""
         self._is_ending = True
         if not self._is_alive or self._process is None:
             await self._end_keeper()
@@ -341,7 +341,7 @@ class Adapters:
             self._adapters[config.name] = Adapter(config, self._ground, log_level=self._log_level)
 
     async def drain(self, *, budget_s: float, notice: str) -> None:
-        """End all of them, each after it delivered what it claimed."""
+        """End all of them, each after it delivered what is due."""
         self._is_draining = True
         async with self._changing:
             await asyncio.gather(

@@ -55,6 +55,7 @@ class Noting(Silent):
         self.texts: list[str] = []
         self.is_new = asyncio.Condition()
         self.may_go_on: dict[str, asyncio.Event] = {}
+        self.may_settle: asyncio.Event | None = None
 
     async def note(self, what: str) -> None:
         """Remember it."""
@@ -87,6 +88,8 @@ class Noting(Silent):
 
     async def settle(self) -> None:
         """Note the end of the outbox."""
+        if self.may_settle is not None:
+            await self.may_settle.wait()
         await self.note("settled")
 
     def look(self) -> None:
@@ -209,6 +212,21 @@ async def test_a_drain_ends_when_its_budget_is_used(stage: Stage) -> None:
     stage.news.put_nowait(ChannelNews(kind="drain", budget_ms=50, notice="We are stopping."))
     assert await asyncio.wait_for(stage.running, 10) is AdapterExit.STOPPED
     assert stage.server.waiting == 1
+
+
+@pytest.mark.requirement("channel_host.drain")
+async def test_what_came_is_taken_although_deliveries_never_end(stage: Stage) -> None:
+    stage.parts.may_settle = asyncio.Event()
+    stage.parts.may_go_on["last"] = asyncio.Event()
+    await stage.say("last")
+    await stage.parts.until("begin last")
+    stage.news.put_nowait(ChannelNews(kind="drain", budget_ms=800, notice="We are stopping."))
+    async with asyncio.timeout(10):
+        while not stage.host._is_closing:
+            await asyncio.sleep(0.01)
+    stage.parts.may_go_on["last"].set()
+    assert await asyncio.wait_for(stage.running, 10) is AdapterExit.STOPPED
+    assert stage.server.waiting == 0
 
 
 async def test_the_end_of_the_daemon_is_the_end(stage: Stage) -> None:

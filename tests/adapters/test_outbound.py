@@ -15,6 +15,7 @@ from netclaw.adapters.driver import (
 )
 from netclaw.adapters.outbound import SIDE_BY_SIDE
 from netclaw.core.errors import (
+    DaemonDownError,
     StorageTimeoutError,
 )
 from tests.adapters.outbound_bench import HERE, THERE, Bench, Live, running
@@ -154,19 +155,57 @@ async def test_a_claim_that_lapsed_under_us_makes_no_second_post() -> None:
 
 
 @pytest.mark.requirement("channels.outbox-drain")
-async def test_at_the_end_what_is_claimed_is_delivered_and_nothing_more_claimed() -> None:
+async def test_at_the_end_all_that_is_due_is_delivered_and_nothing_more_claimed() -> None:
     bench = Bench()
     gate = bench.driver.gates[HERE] = asyncio.Event()
     bench.link.reply(HERE, "claimed")
-    bench.link.reply(HERE, "left")
+    bench.link.reply(HERE, "its session's last word")
     async with running(bench):
         settling = asyncio.create_task(bench.parts.settle())
         await quiet()
         assert not settling.done()
         gate.set()
         await settling
+        bench.link.reply(HERE, "of the next start")
         await bench.pass_time(1)
+    assert [one.state for one in bench.link.outbox.replies] == ["delivered"] * 2 + ["waiting"]
+
+
+@pytest.mark.requirement("channels.outbox-drain")
+async def test_the_last_words_of_more_threads_than_fit_at_once_are_delivered() -> None:
+    bench = Bench()
+    gate = asyncio.Event()
+    for number in range(SIDE_BY_SIDE + 5):
+        bench.driver.gates[f"C1/{number}"] = gate
+        bench.link.reply(f"C1/{number}", "We are stopping.")
+    async with running(bench):
+        settling = asyncio.create_task(bench.parts.settle())
+        await quiet()
+        gate.set()
+        await settling
+    assert {one.state for one in bench.link.outbox.replies} == {"delivered"}
+
+
+@pytest.mark.requirement("channels.outbox-drain")
+async def test_at_the_end_a_failed_claim_is_made_again_and_a_failed_reply_is_left() -> None:
+    bench = Bench()
+    async with running(bench):
+        bench.link.failures.append(StorageTimeoutError("The disk takes too long."))
+        bench.driver.broken[THERE] = TransientFailure("The platform failed.")
+        bench.link.reply(HERE, "text")
+        bench.link.reply(THERE, "later")
+        async with asyncio.timeout(10):
+            await bench.parts.settle()
     assert [one.state for one in bench.link.outbox.replies] == ["delivered", "waiting"]
+
+
+@pytest.mark.requirement("channels.outbox-drain")
+async def test_nobody_waits_for_deliveries_that_ended() -> None:
+    bench = Bench()
+    bench.link.failures.append(DaemonDownError("The daemon is gone."))
+    async with running(bench):
+        async with asyncio.timeout(10):
+            await bench.parts.settle()
 
 
 @pytest.mark.requirement("channels.live-edit")

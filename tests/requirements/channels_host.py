@@ -73,7 +73,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="channel_host.drain",
         source=_ONE,
-        text="An adapter that is told to end delivers what it claimed, tells whoever writes"
+        text="An adapter that is told to end delivers what is due, tells whoever writes"
         " meanwhile, and ends at the latest when its time is used.",
     ),
     Requirement(

@@ -93,7 +93,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         id="channels.outbox-drain",
         source="issue 7 item 1",
-        text="An adapter that is told to end delivers what it claimed and claims nothing more.",
+        text="An adapter that is told to end delivers what is due in every thread, the last words"
+        " of its sessions included, as far as its time goes, and claims nothing more.",
     ),
     Requirement(
         id="channels.live-edit",
