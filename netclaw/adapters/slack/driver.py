@@ -106,7 +106,7 @@ class SlackDriver:
 
     async def find_post(self, thread: Thread, key: str) -> str | None:
         """See `Driver`; a thread without an id stands for the channel itself."""
-        return await self._posts.find(thread, key)
+        return await self._posts.find(thread, key, await self._self())
 
     async def edit(
         self, thread: Thread, post_id: str, text: str, buttons: tuple[Button, ...]
@@ -148,7 +148,7 @@ class SlackDriver:
         """See `Driver`."""
         me = await self._self()
         place = await self._place(channel_id)
-        found = await self._posts.find(Thread.at(place), key)
+        found = await self._posts.find(Thread.at(place), key, me)
         return thread_at(place, found, me) if found is not None else None
 
     async def backfill(self, thread: Thread, *, after: str, limit: int) -> tuple[Received, ...]:

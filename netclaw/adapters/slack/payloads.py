@@ -49,7 +49,7 @@ def read_message(event: Json, channel_id: str, me: Self) -> Received | None:
     root = _text(event, "thread_ts") or at
     raw = _raw_text(event)
     user_id, bot_id = _text(event, "user"), _text(event, "bot_id")
-    is_own = user_id == me.user_id or bool(bot_id and bot_id == me.bot_id)
+    is_own = is_from(event, me)
     is_mention = event.get("type") == "app_mention" or mentions(raw, me.user_id)
     return Received(
         event_id=event_id(channel_id, at),
@@ -65,6 +65,12 @@ def read_message(event: Json, channel_id: str, me: Self) -> Received | None:
         mention=f"<@{me.user_id}>" if mentions(raw, me.user_id) else "",
         attachments=_attachments(event),
     )
+
+
+def is_from(message: Json, me: Self) -> bool:
+    """Whether we wrote a message."""
+    bot_id = _text(message, "bot_id")
+    return _text(message, "user") == me.user_id or bool(bot_id and bot_id == me.bot_id)
 
 
 def thread_at(channel_id: str, root: str, me: Self) -> Thread:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from netclaw.adapters.driver import Button, DriverFailure, RefusedFailure, Thread
 from netclaw.adapters.slack.blocks import key_of, markdown_blocks, metadata, plain_blocks
 from netclaw.adapters.slack.client import Json, SlackClient, items, next_cursor, text
-from netclaw.adapters.slack.payloads import order_of
+from netclaw.adapters.slack.payloads import Self, is_from, order_of
 from netclaw.adapters.slack.text import to_fallback
 
 PAGE = 200
@@ -50,11 +50,14 @@ class Posts:
         self._remember(where, post_id, key)
         return where, post_id
 
-    async def find(self, thread: Thread, key: str) -> str | None:
-        """A message of ours by its key; of a thread without an id, one that begins a thread."""
+    async def find(self, thread: Thread, key: str, me: Self) -> str | None:
+        """A message of ours by its key; of a thread without an id, one that begins a thread.
+
+        Rows are counted, so every app of the workspace could put the next key on a message.
+        """
         try:
             async for message in self._messages(thread):
-                if key_of(message) == key:
+                if key_of(message) == key and is_from(message, me):
                     found = text(message, "ts")
                     self._remember(thread.channel_id, found, key)
                     return found

@@ -16,10 +16,12 @@ FALLBACK_LIMIT = 40_000
 
 _TOKEN = re.compile(r"<([^<>\n]+)>")
 _MENTION = re.compile(r"<([@#][A-Z0-9]{2,32})>")
-_BROADCAST = re.compile(r"<(?=!(?:here|channel|everyone|subteam\^))")
+_BROADCAST = re.compile(r"<(?=!(?:(?:here|channel|everyone|group)\b|subteam\^))", re.IGNORECASE)
 _HALF_ENTITY = re.compile(r"&[a-z]{0,4}\Z")
-WORD_JOINER = "\u2060"
-"""Has no width and breaks nothing: takes a notification of everybody its force."""
+ANGLE = "\u2039"
+"""Looks like a bracket and is none: takes a notification of everybody its force. As long as what it
+stands for, so that a full post stays one that Slack takes.
+"""
 
 
 def from_slack(text: str) -> str:
@@ -37,7 +39,7 @@ def mentions(text: str, user_id: str) -> bool:
 
 def to_markdown(text: str) -> str:
     """Our text for a markdown block; nobody can make us notify a whole channel."""
-    return _BROADCAST.sub(f"<{WORD_JOINER}", text)
+    return _BROADCAST.sub(ANGLE, text)
 
 
 def to_fallback(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from netclaw.adapters.driver import Button, Place, Post, RefusedFailure, Thread, TransientFailure
 from netclaw.adapters.slack.driver import SlackDriver
-from netclaw.adapters.slack.text import TEXT_LIMIT
+from netclaw.adapters.slack.text import ANGLE, TEXT_LIMIT
 from tests.adapters.slack.threads import THREAD
 from tests.fakes.slack import Fault, SlackServer
 from tests.fakes.slack_store import ANN, CHANNEL, DIRECT, TEAM, Json, Message
@@ -79,6 +79,38 @@ async def test_a_post_whose_answer_was_lost_is_there_once(
     found = await driver.find_post(THREAD, "1.0")
     assert [message.ts for message in shown(slack) if message.text == "once"] == [found]
     assert await driver.find_post(THREAD, "1.1") is None
+
+
+@pytest.mark.requirement("channels_slack.once")
+@pytest.mark.parametrize(("user", "bot"), [(ANN, ""), ("U0OTHER", "B0OTHER"), ("", "B0OTHER")])
+async def test_a_key_on_somebody_elses_message_is_not_ours(
+    slack: SlackServer, driver: SlackDriver, user: str, bot: str
+) -> None:
+    for root in (THREAD.thread_id, ""):
+        at = slack.store.next_ts()
+        slack.store.add(
+            Message(
+                channel=CHANNEL,
+                ts=at,
+                thread=root or at,
+                user=user,
+                bot_id=bot,
+                text="It is delivered, believe me.",
+                metadata={"event_type": "netclaw_post", "event_payload": {"key": "1.0"}},
+            )
+        )
+    assert await driver.find_post(THREAD, "1.0") is None
+    assert await driver.find_thread(CHANNEL, "1.0") is None
+
+
+@pytest.mark.requirement("channels_slack.format")
+async def test_a_full_reply_that_would_notify_everybody_is_posted_all_the_same(
+    slack: SlackServer, driver: SlackDriver
+) -> None:
+    text = "<!channel> " + "x" * (TEXT_LIMIT - 11)
+    await driver.post(Post(thread=THREAD, key="1.0", text=text))
+    (message,) = shown(slack)
+    assert message.shown == f"{ANGLE}!channel> " + "x" * (TEXT_LIMIT - 11)
 
 
 @pytest.mark.requirement("channels_slack.once")

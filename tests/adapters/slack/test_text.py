@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from netclaw.adapters.slack.text import (
+    ANGLE,
     FALLBACK_LIMIT,
-    WORD_JOINER,
     from_slack,
     mentions,
     to_fallback,
@@ -59,14 +59,16 @@ def test_plain_text_keeps_mentions_and_escapes_the_rest() -> None:
 
 
 @pytest.mark.requirement("channels_slack.quiet")
-@pytest.mark.parametrize("who", ["!here", "!channel", "!everyone", "!subteam^S1", "!here|here"])
+@pytest.mark.parametrize(
+    "who", ["!here", "!channel", "!everyone", "!group", "!subteam^S1", "!here|here", "!HERE"]
+)
 def test_nobody_makes_us_notify_everybody(who: str) -> None:
-    assert to_markdown(f"psst <{who}>") == f"psst <{WORD_JOINER}{who}>"
+    assert to_markdown(f"psst <{who}>") == f"psst {ANGLE}{who}>"
     assert to_fallback(f"psst <{who}>") == f"psst &lt;{who}&gt;"
 
 
 def test_markup_that_notifies_nobody_stays() -> None:
-    for text in ("<!-- note -->", "<!DOCTYPE html>", "<@U1> a < b"):
+    for text in ("<!-- note -->", "<!DOCTYPE html>", "<!grouped>", "<!hereafter>", "<@U1> a < b"):
         assert to_markdown(text) == text
 
 
