@@ -160,6 +160,6 @@ def _parsed(raw: bytes) -> object:
     """None for what is no JSON."""
     try:
         found: object = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found

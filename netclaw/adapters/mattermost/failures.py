@@ -21,7 +21,7 @@ UNREACHABLE = "Mattermost cannot be reached."
 SENSELESS = "Mattermost's answer makes no sense."
 ELSEWHERE = "Mattermost's interface is not at this address (Mattermost.ServerUrl)."
 
-_HINTS = {
+_HINTS: dict[int, str] = {
     HTTPStatus.FORBIDDEN: "netclaw may not do that at Mattermost",
     HTTPStatus.NOT_FOUND: "That is not at Mattermost, or not any more",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Mattermost takes nothing so large",
@@ -59,7 +59,7 @@ def _refusal(status: int, code: str) -> DriverFailure:
     too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     if not code and not too_large:
         return TransientFailure(SENSELESS)
-    hint = _HINTS.get(HTTPStatus(status), "Mattermost does not do that")
+    hint = _HINTS.get(status, "Mattermost does not do that")
     kind = GoneFailure if status == HTTPStatus.NOT_FOUND else RefusedFailure
     return kind(f"{hint} ({code or status}).")
 

@@ -70,7 +70,7 @@ def read_posted(data: Json) -> tuple[Json, Channel | None]:
     """The post that a `posted` event tells of, and its channel as far as the event says."""
     try:
         post = json.loads(text(data, "post"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}, None
     if not isinstance(post, dict):
         return {}, None

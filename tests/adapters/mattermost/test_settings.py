@@ -79,6 +79,7 @@ def test_what_is_wrong_with_a_section_is_said_with_its_key(given: dict[str, str]
         (400, "senseless", TransientFailure),
         (413, None, RefusedFailure),
         (408, None, TransientFailure),
+        (499, {"id": "api.of_a_proxy"}, RefusedFailure),
         (500, {"id": "api.oops"}, TransientFailure),
         (501, {"id": "api.not_here"}, RefusedFailure),
         (503, "a page", TransientFailure),
