@@ -64,6 +64,8 @@ class MattermostServer:
     store: Store = field(default_factory=Store)
     calls: list[Call] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)
+    broken: deque[str] = field(default_factory=deque)
+    """Calls, by name, that answer 500 once."""
     retry_after_s: float = 0.2
     page_size: int = 2
     """Posts of one page of a thread at most, so that callers have to turn pages."""
@@ -206,6 +208,9 @@ class MattermostServer:
         content = await request.json() if is_json else None
         self.calls.append(Call(name, request.path, content))
         fault = self.faults.popleft() if self.faults and name in WRITES else None
+        if name in self.broken:
+            self.broken.remove(name)
+            fault = Fault.ERROR_500
         if fault is Fault.RATE_LIMITED:
             return _limited({"Retry-After": str(self.retry_after_s)})
         if fault is Fault.RATE_LIMITED_OLD:

@@ -43,7 +43,9 @@ class Events:
         self.opened.append(query)
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        kept = self._find(query)
+        # Only whom the server knows at once can come back.
+        is_known = "Authorization" in request.headers
+        kept = self._find(query) if is_known else None
         after = int(query.get("sequence_number", "1")) if kept else 1
         if kept is None:
             kept = Kept(id=f"connection{len(self.connections)}".ljust(26, "c"))
@@ -56,7 +58,7 @@ class Events:
         for event in kept.events:
             if event["seq"] and event["seq"] >= after:
                 await socket.send_json(event)
-        await self._read(socket)
+        await self._read(socket, is_known=is_known)
         if kept.socket is socket:
             kept.socket = None
         return socket
@@ -119,14 +121,14 @@ class Events:
             with suppress(ConnectionError):
                 await kept.socket.send_json(frame)
 
-    async def _read(self, socket: web.WebSocketResponse) -> None:
+    async def _read(self, socket: web.WebSocketResponse, *, is_known: bool) -> None:
         async for frame in socket:
             if frame.type is not WSMsgType.TEXT or socket in self.deaf:
                 continue
             asked = json.loads(frame.data)
             if asked["action"] == "ping":
                 await socket.send_json(self._answer(asked))
-            else:
+            elif not is_known:
                 await socket.send_json({"status": "OK", "seq_reply": asked["seq"]})
 
     def _answer(self, asked: Json) -> Json:

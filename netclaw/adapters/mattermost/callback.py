@@ -69,7 +69,9 @@ class Callback:
     async def _press(self, request: web.Request) -> web.Response:
         try:
             body: object = json.loads(await request.read())
-        except ValueError:
+        except web.HTTPRequestEntityTooLarge:
+            return web.json_response({"error": "too_large"}, status=413)
+        except (ValueError, RecursionError):
             body = None
         press = read_press(body)
         if press is None:

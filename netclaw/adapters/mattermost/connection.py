@@ -54,8 +54,8 @@ class Resume:
     """The number of the next event."""
     newest_at_ms: int = 0
     """By the server's clock; 0 before the first connection."""
-    is_behind: bool = False
-    """Events were missed for good; their posts have to be asked for."""
+    behind_since_ms: int | None = None
+    """Events from here on were missed for good; their posts have to be asked for."""
 
     @property
     def query(self) -> dict[str, str]:
@@ -70,8 +70,14 @@ class Resume:
 
     def greet(self, connection_id: str) -> None:
         """The server begins a connection."""
-        self.is_behind = self.is_behind or self.newest_at_ms > 0
+        if self.newest_at_ms:
+            self.fall_behind(self.newest_at_ms)
         self.connection_id, self.expected = connection_id, 1
+
+    def fall_behind(self, at_ms: int) -> None:
+        """Posts from this time on may have been missed."""
+        known = self.behind_since_ms
+        self.behind_since_ms = at_ms if known is None else min(known, at_ms)
 
     def take(self, number: int) -> Order:
         """An event has this number."""
@@ -203,7 +209,8 @@ class Connection:
             return None
         self._resume.greet(connection_id)
         # Too late for those who rely on it already: they come back, and ask for what was missed.
-        return End.UNKNOWN if self._answered.is_set() and self._resume.is_behind else None
+        is_late = self._answered.is_set() and self._resume.behind_since_ms is not None
+        return End.UNKNOWN if is_late else None
 
 
 def _parsed(raw: str) -> Json:

@@ -136,9 +136,9 @@ class _Line:
         if before is not None:
             await before.close()
         server_ms = await connection.connect()
-        if self._resume.is_behind:
-            await self._ask_for_missed()
-        self._resume.is_behind = False
+        if self._resume.behind_since_ms is not None:
+            await self._ask_for_missed(self._resume.behind_since_ms - MARGIN_MS)
+        self._resume.behind_since_ms = None
         if not self._resume.newest_at_ms:
             self._resume.newest_at_ms = server_ms or time.time_ns() // 1_000_000
         held, self._held = self._held, None
@@ -157,7 +157,11 @@ class _Line:
                     self._end(item[1])
                     return None
                 continue
-            received = await self._read(item)
+            try:
+                received = await self._read(item)
+            except BaseException:
+                self._miss(item)
+                raise
             if received is not None:
                 return incoming(received)
 
@@ -178,7 +182,23 @@ class _Line:
         current, self._current = self._current, None
         if current is not None:
             await current.close()
+        self._leave_rest()
         self.health = Health.DISCONNECTED
+
+    def _leave_rest(self) -> None:
+        """Posts that nobody read any more are those of the next call: the server counts them as
+        sent."""
+        for post in self._held or ():
+            self._miss(post)
+        self._held = None
+        while not self._found.empty():
+            item = self._found.get_nowait()
+            if not isinstance(item, Incoming | tuple):
+                self._miss(item)
+
+    def _miss(self, post: Json) -> None:
+        """It has to be asked for once more."""
+        self._resume.fall_behind(number(post, "create_at") or self._resume.newest_at_ms)
 
     def _end(self, end: End) -> None:
         _log.info("the event connection ended: %s", end.value)
@@ -186,7 +206,7 @@ class _Line:
         if end is End.GAP:
             # The server has passed over something: what it knows of the connection is of no use.
             self._resume.begin_anew()
-            self._resume.is_behind = True
+            self._resume.fall_behind(self._resume.newest_at_ms)
 
     def _take(self, event: str, data: Json) -> None:
         """An event of the connection; all but new posts are of no interest."""
@@ -211,12 +231,11 @@ class _Line:
             return None
         return read_post(post, channel, self._me)
 
-    async def _ask_for_missed(self) -> None:
+    async def _ask_for_missed(self, since: int) -> None:
         """Posts of every channel that were made while nobody listened, oldest first.
 
         What is asked for may have been given before: the host knows each by its id.
         """
-        since = self._resume.newest_at_ms - MARGIN_MS
         missed: list[Json] = []
         for channel in await self._places.all():
             if channel.last_post_at < since:

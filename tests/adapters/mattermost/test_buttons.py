@@ -166,6 +166,7 @@ async def test_the_listener_refuses_rubbish_and_the_button_still_works(
             b"",
             b"\xff\xfe",
             b"[[",
+            b"[" * (BODY_LIMIT - 1),
             [],
             {"context": None},
             {"user_id": "u"},
@@ -188,7 +189,7 @@ async def test_a_body_that_is_too_large_is_not_read(pressed: MattermostDriver, p
     async with open_inbox(pressed), aiohttp.ClientSession() as client:
         url = f"http://127.0.0.1:{port}{ACTION_PATH}"
         async with client.post(url, data=b" " * (BODY_LIMIT + 1)) as answer:
-            assert answer.status == 413
+            assert (answer.status, await answer.json()) == (413, {"error": "too_large"})
         async with client.get(url) as answer:
             assert answer.status == 405
 

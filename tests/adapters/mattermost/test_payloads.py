@@ -134,10 +134,20 @@ def test_an_event_names_its_channel() -> None:
         ("~~~\n@netclaw\n~~~", ""),
         ("```\n@netclaw\n```\n@netclaw", "@netclaw"),
         ("netclaw", ""),
+        ("``a ` @netclaw ` b`` c", ""),
+        ("a ` b `` @netclaw", "@netclaw"),
+        ("~~~\n@netclaw", ""),
     ],
 )
 def test_what_addresses_us(text: str, found: str) -> None:
     assert mention_in(text, "netclaw") == found
+
+
+@pytest.mark.requirement("channels_mattermost.read")
+@pytest.mark.parametrize("piece", ["`", "`a", "` `` ", "~~~\n", "@netclaw."])
+def test_no_text_is_slow_to_read(piece: str) -> None:
+    # What grew faster than the text took minutes here; the test's own time limit is the measure.
+    assert mention_in(piece * 20_000 + " @netclaw", "netclaw") in ("", "@netclaw")
 
 
 @pytest.mark.requirement("channels_mattermost.quiet")

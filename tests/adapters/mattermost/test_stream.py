@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -11,7 +12,7 @@ from netclaw.adapters.mattermost.connection import Order, Resume
 from netclaw.adapters.mattermost.driver import MattermostDriver
 from tests.adapters.rig import PATIENCE_S, Inbox
 from tests.fakes.mattermost import Fault, MattermostServer
-from tests.fakes.mattermost_store import CHANNEL
+from tests.fakes.mattermost_store import ANN, CHANNEL
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
@@ -71,6 +72,19 @@ async def test_an_event_that_was_passed_over_is_asked_for(
     while "after it" not in seen:
         seen.append((await inbox.message()).text)
     assert seen == ["never sent", "after it"]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_what_could_not_be_read_and_what_came_behind_it_comes_again(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.broken.append("channel")
+    for text in ("one", "two"):
+        post = mattermost.store.add_post(CHANNEL, ANN, text)
+        # Without a word on its channel, which is asked for.
+        await mattermost.events.send("posted", {"post": json.dumps(post)})
+    assert [(await inbox.message()).text for _ in range(2)] == ["one", "two"]
+    assert not mattermost.broken
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
