@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from netclaw.adapters.bounded import bounded
 from netclaw.adapters.channel_config import ChannelConfig
 from netclaw.adapters.consent_results import close_stream
-from netclaw.adapters.driver import DriverFailure, Post, RefusedFailure, Thread
+from netclaw.adapters.driver import DriverFailure, Post, RefusedFailure, Thread, TransientFailure
 from netclaw.adapters.parts import HostContext
 from netclaw.adapters.splitting import split
 from netclaw.adapters.unfinished import LeftLive
@@ -32,9 +32,9 @@ _log = logging.getLogger(__name__)
 OPTION = "live_edit"
 EVERY_S = 1.0
 LOOK_S = 5.0
-"""How often it is asked what became of a turn that an earlier start showed."""
-ABANDONED_AFTER_S = 60.0
-"""Once its turn is over, a message that no reply replaced in this time is taken away."""
+"""How often it is asked what becomes of a turn's message: whether its reply comes."""
+LONGEST_LOOK_S = 60.0
+"""The same as long as the platform does not take it away."""
 CURSOR = " \u258c"
 NO_REPLY = "none"
 CUT = "This reply was not finished."
@@ -69,12 +69,19 @@ class _Live:
     post_id: str = ""
     shown: str = ""
     is_tried: bool = False
-    is_left: bool = False
-    """An earlier start showed it: it is replaced or taken away, and followed no more."""
     is_new: asyncio.Event = field(default_factory=asyncio.Event)
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    """The turn is: whether a reply comes is decided."""
+    has_news: asyncio.Event = field(default_factory=asyncio.Event)
+    """It may be known by now whether a reply comes."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the platform is called, so that no change overtakes the reply."""
+
+    def end(self) -> None:
+        """The turn is over, or at least another one is under way."""
+        self.is_over.set()
+        self.has_news.set()
 
     def take(self, output: Output) -> None:
         """Some more of the turn."""
@@ -98,22 +105,22 @@ class LiveEdits:
         *,
         follows: bool = True,
         every_s: float = EVERY_S,
-        abandoned_after_s: float = ABANDONED_AFTER_S,
+        look_s: float = LOOK_S,
     ) -> None:
         """`follows`: not only what an earlier start left."""
         self._follows = follows
         self._context = context
         self._driver = context.driver
         self._every_s = every_s
-        self._abandoned_after_s = abandoned_after_s
+        self._look_s = look_s
         self._lives: dict[tuple[str, str], _Live] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def phase(self, news: ChannelNews) -> None:
-        """Follow a turn that began and answers here."""
+        """Follow a turn that began and answers here; one turn's beginning is another one's end."""
         for live in self._lives.values():
-            if live.is_left and live.session_id == news.session_id:
-                live.is_new.set()
+            if live.session_id == news.session_id and live.turn_id != news.turn_id:
+                live.end()
         if not self._follows or news.phase != Phase.PROCESSING.value or not news.turn_id:
             return
         for address in news.addresses:
@@ -129,7 +136,6 @@ class LiveEdits:
                 thread=Thread.at(left.address),
                 is_hidden=True,
                 is_tried=True,
-                is_left=True,
             )
             self._lives[live.turn_id, left.address] = live
             self._start(self._settle(live), left.address)
@@ -146,13 +152,17 @@ class LiveEdits:
                 live.post_id = await self._found(turn_id, thread)
             return live.post_id
 
+    def replaced(self, turn_id: str, thread: Thread) -> None:
+        """See `outbound.LiveReplies`."""
+        self._context.unfinished.drop(key_of(turn_id, thread))
+
     def closed(self, turn_id: str, thread: Thread) -> None:
         """See `outbound.LiveReplies`."""
         self._context.unfinished.drop(key_of(turn_id, thread))
         live = self._lives.pop((turn_id, thread.address), None)
         if live is not None:
             live.is_closed.set()
-            live.is_new.set()
+            live.end()
 
     async def close(self) -> None:
         """Follow nothing any more; what is shown is found again by its key."""
@@ -178,19 +188,25 @@ class LiveEdits:
         request = FindReplyRequest(
             session_id=live.session_id, turn_id=live.turn_id, address=live.thread.address
         )
+        pause_s = self._look_s
         while not live.is_closed.is_set():
-            live.is_new.clear()
+            live.has_news.clear()
             try:
                 found = await self._context.link.find_reply(request)
+                if found.state == NO_REPLY:
+                    await self._abandon(live)
+                    return
             except NetclawError as error:
                 _log.info("it is not known whether a reply comes: %s", error.sentence)
-            else:
-                if found.state == NO_REPLY:
-                    await self._abandoned(live)
-                    return
+            except TransientFailure as failure:
+                _log.info("an unfinished reply was not taken away: %s", failure.sentence)
+                pause_s = max(min(pause_s * 2, LONGEST_LOOK_S), failure.retry_after_s or 0.0)
+            except DriverFailure as failure:
+                _log.warning("an unfinished reply stays: %s", failure.sentence)
+                return
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await live.is_new.wait()
+                async with asyncio.timeout(pause_s):
+                    await live.has_news.wait()
 
     # One turn -------------------------------------------------------------------------------
 
@@ -198,17 +214,27 @@ class LiveEdits:
         """From the turn's beginning until its message is replaced or taken away."""
         showing = asyncio.create_task(self._show_all(live))
         try:
-            await self._read(live)
-            async with asyncio.timeout(self._abandoned_after_s):
-                await live.is_closed.wait()
-        except TimeoutError:
-            await self._abandoned(live)
+            await self._until_over(live)
+            await self._settle(live)
+        finally:
+            showing.cancel()
+            await asyncio.gather(showing, return_exceptions=True)
+
+    async def _until_over(self, live: _Live) -> None:
+        """Read along; a turn that ended before its stream began says nothing more of its end."""
+        reading = asyncio.create_task(self._read(live))
+        ending = asyncio.create_task(live.is_over.wait())
+        try:
+            await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
         except NetclawError as error:
             # What is shown stays until the reply, which is due all the same.
             _log.info("a turn is not shown any more: %s", error.sentence)
         finally:
-            showing.cancel()
-            await asyncio.gather(showing, return_exceptions=True)
+            reading.cancel()
+            ending.cancel()
+            await asyncio.gather(reading, ending, return_exceptions=True)
 
     async def _read(self, live: _Live) -> None:
         """Collect the text until the turn is over."""
@@ -229,16 +255,18 @@ class LiveEdits:
             await live.is_new.wait()
             live.is_new.clear()
             async with live.lock:
-                if not live.is_hidden:
-                    await self._show(live)
-            await asyncio.sleep(self._every_s)
+                asked_s = await self._show(live)
+            await asyncio.sleep(max(self._every_s, asked_s))
 
-    async def _show(self, live: _Live) -> None:
+    async def _show(self, live: _Live) -> float:
+        """Show what is there; how long the platform asked to wait afterwards."""
+        if live.is_hidden:
+            return 0.0
         limit = self._driver.abilities.text_limit
         parts = split(live.text, limit - len(CURSOR))
         text = f"{parts[0].rstrip()}{CURSOR}" if parts else ""
         if text in ("", live.shown):
-            return
+            return 0.0
         live.is_tried = True
         try:
             if live.post_id:
@@ -259,17 +287,14 @@ class LiveEdits:
             if not live.post_id:
                 # Perhaps it is there: no second one.
                 live.is_hidden = True
+            if isinstance(failure, TransientFailure):
+                return failure.retry_after_s or 0.0
         except Exception:  # noqa: BLE001 - a driver's fault concerns this message alone
             _log.exception("a reply was not shown while it was made")
             live.is_hidden = True
         else:
             live.shown = text
-
-    async def _abandoned(self, live: _Live) -> None:
-        try:
-            await self._abandon(live)
-        except DriverFailure as failure:
-            _log.warning("an unfinished reply could not be taken away: %s", failure.sentence)
+        return 0.0
 
     async def _abandon(self, live: _Live) -> None:
         """No reply came: the turn was stopped, or cut."""
@@ -277,8 +302,8 @@ class LiveEdits:
             if live.is_taken:
                 return
             live.is_hidden = True
-            self._lives.pop((live.turn_id, live.thread.address), None)
             await self._remove(live)
+            self._lives.pop((live.turn_id, live.thread.address), None)
             self._context.unfinished.drop(key_of(live.turn_id, live.thread))
 
     async def _remove(self, live: _Live) -> None:

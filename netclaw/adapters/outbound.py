@@ -60,6 +60,9 @@ class LiveReplies(Protocol):
         The same answer as long as the reply is not `closed`.
         """
 
+    def replaced(self, turn_id: str, thread: Thread) -> None:
+        """The post is the reply now, or its beginning: it stays, whatever becomes of us."""
+
     def closed(self, turn_id: str, thread: Thread) -> None:
         """The reply is delivered or given up there."""
 
@@ -224,6 +227,7 @@ class Deliveries:
             await bounded(self._driver.edit(post.thread, post_id, post.text, ()))
         except RefusedFailure:
             return ""
+        self._live.replaced(item.turn_id, post.thread)
         return post_id
 
     async def _made(self, item: OutboxItem, post: Post) -> str:

@@ -38,6 +38,10 @@ class Live:
         assert thread.address == HERE
         return self.posts.get(turn_id, "")
 
+    def replaced(self, turn_id: str, thread: Thread) -> None:
+        """The post is the reply."""
+        assert (turn_id in self.posts, thread.address) == (True, HERE)
+
     def closed(self, turn_id: str, thread: Thread) -> None:
         """Its reply is over."""
         assert thread.address == HERE

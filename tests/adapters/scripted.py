@@ -58,6 +58,8 @@ class ScriptedLink:
         self.files: dict[str, bytes] = {}
         self.reply_states: dict[str, str] = {}
         """Of turns; `none` without."""
+        self.looked = 0
+        """How often it was asked where a reply stands."""
         self.ensured: list[gateway_pb2.EnsureSessionRequest] = []
         self._said = asyncio.Condition()
 
@@ -150,6 +152,7 @@ class ScriptedLink:
     ) -> gateway_pb2.FindReplyResponse:
         """Where a reply stands."""
         await asyncio.sleep(0)
+        self.looked += 1
         return gateway_pb2.FindReplyResponse(state=self.reply_states.get(request.turn_id, "none"))
 
     async def ensure_session(

@@ -36,9 +36,8 @@ class Bench:
     def __init__(self, driver: ScriptedDriver | None = None) -> None:
         self.driver = driver or ScriptedDriver(replace(ABILITIES, text_limit=150))
         self.link = ScriptedLink()
-        self.parts = LiveEdits(
-            context_of(self.driver, self.link), every_s=0.001, abandoned_after_s=0.05
-        )
+        self.link.reply_states["t1"] = "running"
+        self.parts = LiveEdits(context_of(self.driver, self.link), every_s=0.001, look_s=0.001)
 
     async def begin(self, *addresses: str, turn: str = "t1") -> None:
         """A turn that answers there."""
@@ -58,10 +57,20 @@ class Bench:
         await self.link.say(HERE, Output(type="text_delta", turn_id="t1", text=text, round=round_))
         await quiet()
 
-    async def finish(self) -> None:
-        """The turn is over."""
+    async def finish(self, *, reply: str = "none") -> None:
+        """The turn is over; where its reply stands."""
+        self.link.reply_states["t1"] = reply
         await self.link.say(HERE, Output(type="turn_completed", turn_id="t1", seq=7))
         await quiet()
+
+    async def until_idle(self) -> None:
+        """Wait until no turn is followed; bounded."""
+        await until(lambda: not self.parts._tasks)
+
+    async def until_looked(self, times: int) -> None:
+        """Wait until it was asked so often what becomes of a turn; bounded."""
+        seen = self.link.looked
+        await until(lambda: self.link.looked >= seen + times)
 
     async def until_shown(self, *texts: str) -> None:
         """Wait for what a reader of the thread sees; bounded."""
@@ -105,7 +114,7 @@ async def test_one_message_grows_with_a_cursor_and_is_handed_to_the_reply() -> N
         await bench.until_shown(f"Let me look.{CURSOR}")
         await bench.write("It is 4.", round_=1)
         await bench.until_shown(f"It is 4.{CURSOR}")
-        await bench.finish()
+        await bench.finish(reply="waiting")
         assert await bench.parts.take_over("t1", THREAD) == "m1"
         assert await bench.parts.take_over("t1", THREAD) == "m1", "as often as it is asked"
         bench.parts.closed("t1", THREAD)
@@ -138,6 +147,67 @@ async def test_what_was_shown_of_a_reply_that_does_not_come_is_taken_away() -> N
         await bench.until_shown(f"half a{CURSOR}")
         await bench.finish()
         await bench.until_shown()
+
+
+@pytest.mark.requirement("channels.live-edit")
+async def test_a_reply_that_waits_long_keeps_its_message() -> None:
+    async with running(Bench()) as bench:
+        await bench.begin(HERE)
+        await bench.write("half a")
+        await bench.finish(reply="waiting")
+        await bench.until_looked(5)
+        assert bench.driver.shown(HERE) == [f"half a{CURSOR}"]
+
+
+@pytest.mark.requirement("channels.live-edit")
+async def test_what_could_not_be_taken_away_yet_is_taken_away_later() -> None:
+    async with running(Bench()) as bench:
+        bench.driver.delete_failures += [TransientFailure("The platform failed.")] * 3
+        await bench.begin(HERE)
+        await bench.write("half a")
+        await bench.until_shown(f"half a{CURSOR}")
+        await bench.finish()
+        await bench.until_shown()
+
+
+@pytest.mark.requirement("channels.live-edit")
+@pytest.mark.parametrize("after", ["ready", "processing"])
+async def test_a_turn_whose_end_was_not_heard_is_followed_no_more(after: str) -> None:
+    async with running(Bench()) as bench:
+        await bench.begin(HERE)
+        await bench.write("half a")
+        await bench.until_shown(f"half a{CURSOR}")
+        bench.link.reply_states["t1"] = "none"
+        news = ChannelNews(kind="phase", session_id=HERE, phase=after)
+        news.turn_id = "t2" if after == "processing" else ""
+        bench.parts.phase(news)
+        await bench.until_shown()
+        await bench.until_idle()
+
+
+@pytest.mark.requirement("channels.live-edit")
+async def test_a_reply_that_is_delivered_before_its_turn_was_read_ends_the_reading() -> None:
+    async with running(Bench()) as bench:
+        await bench.begin(HERE)
+        assert await bench.parts.take_over("t1", THREAD) == ""
+        bench.parts.closed("t1", THREAD)
+        await bench.until_idle()
+
+
+@pytest.mark.requirement("channels.live-edit")
+async def test_a_platform_that_is_asked_too_often_is_left_alone_for_so_long() -> None:
+    async with running(Bench()) as bench:
+        await bench.begin(HERE)
+        await bench.write("one")
+        await bench.until_shown(f"one{CURSOR}")
+        limited = TransientFailure("Too often.", retry_after_s=30.0)
+        bench.driver.edit_failures.append(limited)
+        await bench.write(" two")
+        await until(lambda: not bench.driver.edit_failures)
+        calls = len(bench.driver.calls)
+        await bench.write(" three")
+        await asyncio.sleep(0.02)
+        assert len(bench.driver.calls) == calls
 
 
 @pytest.mark.requirement("channels.live-edit")

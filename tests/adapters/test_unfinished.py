@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,15 @@ import pytest
 
 from netclaw.adapters.driver import Post, Thread
 from netclaw.adapters.live_edit import LiveEdits, key_of
+from netclaw.adapters.outbound import Deliveries
 from netclaw.adapters.prompts import ConsentPrompts
 from netclaw.adapters.unfinished import LINES, LeftLive, Unfinished
-from netclaw.wire.v1.gateway_pb2 import ChannelNews, PendingApproval
+from netclaw.wire.v1.gateway_pb2 import (
+    ChannelNews,
+    ConfirmOutboxRequest,
+    ConfirmOutboxResponse,
+    PendingApproval,
+)
 from tests.adapters import prompt_bench
 from tests.adapters.scripted import ScriptedDriver, ScriptedLink, context_of, quiet, until
 
@@ -122,3 +129,40 @@ async def test_a_message_whose_reply_comes_is_left_to_it(tmp_path: Path) -> None
     assert lives.driver.shown("C1/1") == ["half a"]
     assert Unfinished(tmp_path / "shown").lives() == ()
     await lives.parts.close()
+
+
+class Killed(ScriptedLink):
+    """A daemon that keeps what an adapter says and sees it die before the answer."""
+
+    async def confirm_outbox(self, request: ConfirmOutboxRequest) -> ConfirmOutboxResponse:
+        """Keep it, and answer nobody."""
+        await super().confirm_outbox(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.requirement("channel_sends.orphan")
+async def test_a_reply_stays_although_its_adapter_died_when_the_daemon_had_heard_of_it(
+    tmp_path: Path,
+) -> None:
+    lives = Lives(tmp_path / "shown", "waiting")
+    link = Killed()
+    link.reply_states["t1"] = "waiting"
+    link.reply("C1/1", "the whole reply")
+    context = replace(lives.parts._context, link=link)
+    live = LiveEdits(context, follows=False)
+    await lives.driver.post(Post(thread=Thread.at("C1/1"), key=lives.key, text="half a"))
+    live.resume()
+    delivering = asyncio.create_task(Deliveries(context, live=live).run())
+    await until(lambda: bool(link.confirmed))
+    delivering.cancel()
+    await live.close()
+
+    after = Lives(tmp_path / "after", "none")
+    after.driver = lives.driver
+    parts = LiveEdits(
+        replace(context, link=after.link, unfinished=Unfinished(tmp_path / "shown")), follows=False
+    )
+    parts.resume()
+    await until(lambda: not parts._tasks)
+    assert lives.driver.shown("C1/1") == ["the whole reply"]
