@@ -217,6 +217,6 @@ def _parsed(raw: str) -> Json:
     """A frame's content; empty for what is no object."""
     try:
         found = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

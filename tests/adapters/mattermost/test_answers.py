@@ -10,6 +10,8 @@ from netclaw.adapters.mattermost.client import Client
 from netclaw.adapters.mattermost.payloads import read_posted
 from netclaw.adapters.mattermost.settings import Settings
 from tests.adapters.mattermost.rig import free_port
+from tests.adapters.rig import Inbox
+from tests.fakes.mattermost import MattermostServer
 
 TOO_DEEP = "[" * 60_000
 
@@ -39,3 +41,13 @@ async def test_an_answer_without_sense_may_pass(body: str) -> None:
 @pytest.mark.requirement("channels_mattermost.read")
 def test_a_post_that_is_nested_too_deep_is_nothing() -> None:
     assert read_posted({"post": TOO_DEEP}) == ({}, None)
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_frame_that_is_nested_too_deep_ends_no_connection(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.events.send_raw(TOO_DEEP)
+    await mattermost.say("hello")
+    assert (await inbox.message()).text == "hello"
+    assert len(mattermost.events.opened) == 1
