@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from netclaw.adapters.bounded import bounded
 from netclaw.adapters.driver import Attachment, DriverFailure, TransientFailure
 from netclaw.adapters.normalise import FileFact
 from netclaw.adapters.parts import HostContext
@@ -193,6 +194,10 @@ class Files:
                 if rejection is not None:
                     return rejection
                 return await self._upload(session_id, place, name, kind, sender_id)
+        except OSError as error:
+            # Of this machine: the staging folder has no room, or is not there.
+            _log.error("a file cannot be kept: %s", error.strerror)
+            return Rejection.NOT_STORED
         finally:
             await asyncio.to_thread(place.unlink, missing_ok=True)
 
@@ -200,7 +205,8 @@ class Files:
         """Download, again after failures that may pass."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._context.driver.download(file, place, limit)
+                download = self._context.driver.download(file, place, limit)
+                await bounded(download, is_transfer=True)
             except TransientFailure as failure:
                 await asyncio.to_thread(place.unlink, missing_ok=True)
                 _log.info("a file was not fetched: %s", failure.sentence)
@@ -209,6 +215,11 @@ class Files:
                     await asyncio.sleep(min(pause_s, LONGEST_PAUSE_S))
             except DriverFailure as failure:
                 _log.info("a file was not fetched: %s", failure.sentence)
+                return Rejection.NOT_FETCHED
+            except OSError:
+                raise
+            except Exception:  # noqa: BLE001 - a driver's fault concerns this file alone
+                _log.exception("a file was not fetched")
                 return Rejection.NOT_FETCHED
             else:
                 return None

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from netclaw.adapters.acl import Standing, judge
+from netclaw.adapters.bounded import bounded
 from netclaw.adapters.driver import ChannelConfig, DriverFailure, Received, TransientFailure
 from netclaw.adapters.normalise import Quoted
 from netclaw.adapters.parts import HostContext
@@ -199,9 +200,10 @@ class Backfill:
     async def _fetch(self, received: Received, cursor: Cursor) -> tuple[Received, ...] | None:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return await self._context.driver.backfill(
+                reading = self._context.driver.backfill(
                     received.thread, after=cursor.after, limit=FETCHED
                 )
+                return await bounded(reading)
             except TransientFailure as failure:
                 _log.info("a thread was not read: %s", failure.sentence)
                 pause_s = self._pause_s if failure.retry_after_s is None else failure.retry_after_s
@@ -210,5 +212,8 @@ class Backfill:
                 await asyncio.sleep(pause_s)
             except DriverFailure as failure:
                 _log.info("a thread was not read: %s", failure.sentence)
+                return None
+            except Exception:  # noqa: BLE001 - a driver's fault costs the context alone
+                _log.exception("a thread was not read")
                 return None
         return None

@@ -25,7 +25,6 @@ from netclaw.wire.v1.gateway_pb2 import FetchFileRequest, OutboxItem
 
 _log = logging.getLogger(__name__)
 
-UPLOAD_TIMEOUT_S = 900.0
 NO_FILES = "The file {name} cannot be shown: this channel takes no files."
 TOO_LARGE = "The file {name} is too large for this channel."
 GONE = "The file {name} is no longer there as it was attached."
@@ -60,7 +59,7 @@ class FilePosts:
                 return await self._tell(item, thread, GONE)
             return await bounded(
                 self._driver.upload(thread, place, item.file_name, _key(item)),
-                timeout_s=UPLOAD_TIMEOUT_S,
+                is_transfer=True,
             )
         except RefusedFailure as failure:
             _log.warning("file %d was not taken: %s", item.row_id, failure.sentence)

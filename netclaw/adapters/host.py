@@ -126,8 +126,11 @@ class Host:
         if isinstance(event, Received):
             await self._lanes.put(event.thread.address, lambda: self._ingest(incoming))
             return
-        # A platform waits seconds for this, and a person can press once more.
-        await incoming.acknowledge()
+        # A platform waits seconds for this. A press that it did not hear of is one all the same.
+        try:
+            await incoming.acknowledge()
+        except DriverFailure as failure:
+            _log.info("a press was not acknowledged: %s", failure.sentence)
         await self._lanes.put(f"click {event.post_id}", lambda: self._click(event))
 
     async def _ingest(self, incoming: Incoming) -> None:

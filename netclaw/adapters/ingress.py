@@ -28,6 +28,7 @@ from netclaw.adapters.backfill import (
     quoted,
     speakers,
 )
+from netclaw.adapters.bounded import bounded
 from netclaw.adapters.driver import DriverFailure, Health, Incoming, Post, Received, Thread
 from netclaw.adapters.normalise import compose, normalise
 from netclaw.adapters.parts import HostContext
@@ -114,9 +115,20 @@ class Pipeline:
         if not isinstance(received, Received):
             return
         self._context.counters.received += 1
-        outcome = await self._deal(received)
+        try:
+            outcome = await self._deal(received)
+        except Exception:
+            # Not every platform brings it again: then it is read with the next one.
+            self._fall_behind(received.thread)
+            raise
         self._events.add(received.event_id)
-        await incoming.acknowledge()
+        try:
+            await incoming.acknowledge()
+        finally:
+            # If the platform did not hear it, it comes again as a duplicate, of which nobody hears.
+            await self._close(received, outcome)
+
+    async def _close(self, received: Received, outcome: Outcome) -> None:
         if outcome.reason:
             _log.info(
                 "message %s in %s was not taken: %s",
@@ -201,6 +213,11 @@ class Pipeline:
             raise
         except NetclawError as error:
             return self._not_taken(error)
+
+    def _fall_behind(self, thread: Thread) -> None:
+        state = self._threads.get(thread.address)
+        if state is not None:
+            state.is_behind = True
 
     def _ignored(self, state: ThreadState | None, reason: str) -> Outcome:
         if state is not None:
@@ -343,9 +360,11 @@ class Pipeline:
         digest = hashlib.sha256(f"{thread.address} {about}".encode("utf-8", "replace"))
         post = Post(thread=thread, key=f"say.{digest.hexdigest()[:16]}", text=text)
         try:
-            await self._context.driver.post(post)
+            await bounded(self._context.driver.post(post))
         except DriverFailure as failure:
             _log.warning("a person was not told something: %s", failure.sentence)
+        except Exception:  # noqa: BLE001 - a driver's fault concerns this sentence alone
+            _log.exception("a person was not told something")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

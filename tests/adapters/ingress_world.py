@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +15,9 @@ from netclaw.adapters.attachments import Files
 from netclaw.adapters.backfill import Backfill
 from netclaw.adapters.driver import (
     Abilities,
-    Account,
     Attachment,
-    Button,
     ChannelConfig,
     DriverFailure,
-    Found,
     Health,
     Incoming,
     Place,
@@ -39,7 +35,7 @@ from netclaw.core.authz.profiles import AttachmentCategory, AttachmentRule
 from netclaw.core.errors import InvalidArgumentError, NetclawError, NotFoundError
 from netclaw.wire.v1 import common_pb2
 from netclaw.wire.v1 import gateway_pb2 as pb
-from tests.adapters.not_asked import FilesNotAsked, SendsNotAsked
+from tests.adapters.not_asked import DaemonNotAsked, PlatformNotAsked
 
 EVERYTHING = AttachmentRule(
     categories=frozenset(AttachmentCategory), max_file_bytes=100_000, max_files_per_message=3
@@ -102,7 +98,7 @@ class Session:
     inputs: dict[str, pb.SendUserMessageRequest] = field(default_factory=dict)
 
 
-class Daemon(FilesNotAsked):
+class Daemon(DaemonNotAsked):
     """Implements `parts.Link` as far as ingress asks."""
 
     def __init__(self) -> None:
@@ -200,33 +196,8 @@ class Daemon(FilesNotAsked):
         (found,) = [s.inputs[event_id] for s in self.sessions.values() if event_id in s.inputs]
         return found
 
-    # What ingress never asks ------------------------------------------------------------------
 
-    async def get_session(self, request: pb.GetSessionRequest) -> pb.SessionDetail:
-        raise NotImplementedError
-
-    async def claim_outbox(self, request: pb.ClaimOutboxRequest) -> pb.ClaimOutboxResponse:
-        raise NotImplementedError
-
-    async def confirm_outbox(self, request: pb.ConfirmOutboxRequest) -> pb.ConfirmOutboxResponse:
-        raise NotImplementedError
-
-    async def list_approvals(self, request: pb.ListApprovalsRequest) -> pb.ListApprovalsResponse:
-        raise NotImplementedError
-
-    async def answer_approval(self, request: pb.AnswerApprovalRequest) -> pb.AnswerApprovalResponse:
-        raise NotImplementedError
-
-    async def upload(
-        self, session_id: str, path: Path, *, name: str, media_type: str
-    ) -> common_pb2.MediaRef:
-        raise NotImplementedError
-
-    def attach(self, request: pb.AttachRequest) -> AsyncIterator[common_pb2.OutputBatch]:
-        raise NotImplementedError
-
-
-class Platform(SendsNotAsked):
+class Platform(PlatformNotAsked):
     """Implements `Driver` as far as ingress asks."""
 
     def __init__(self) -> None:
@@ -235,12 +206,14 @@ class Platform(SendsNotAsked):
         )
         self.state = Health.READY
         self.posts: list[Post] = []
-        self.post_failures: deque[DriverFailure] = deque()
+        self.post_failures: deque[Exception] = deque()
         self.history: dict[str, list[Received]] = {}
-        self.backfill_failures: deque[DriverFailure] = deque()
+        self.backfill_failures: deque[Exception] = deque()
         self.backfills: list[tuple[str, str]] = []
         self.contents: dict[str, bytes] = {}
-        self.download_failures: deque[DriverFailure] = deque()
+        self.download_failures: deque[Exception] = deque()
+        self.is_silent = False
+        """Whether calls get no answer."""
         self.downloads: list[str] = []
 
     def file(self, name: str, data: bytes, *, size: int | None = None) -> Attachment:
@@ -258,8 +231,13 @@ class Platform(SendsNotAsked):
         """See `Driver`."""
         return self.state
 
+    async def _answered(self) -> None:
+        if self.is_silent:
+            await asyncio.Event().wait()
+
     async def post(self, post: Post) -> str:
         """See `Driver`."""
+        await self._answered()
         if self.post_failures:
             raise self.post_failures.popleft()
         self.posts.append(post)
@@ -267,6 +245,7 @@ class Platform(SendsNotAsked):
 
     async def backfill(self, thread: Thread, *, after: str, limit: int) -> tuple[Received, ...]:
         """See `Driver`."""
+        await self._answered()
         self.backfills.append((thread.address, after))
         await asyncio.sleep(0)
         if self.backfill_failures:
@@ -278,6 +257,7 @@ class Platform(SendsNotAsked):
 
     async def download(self, attachment: Attachment, target: Path, limit_bytes: int) -> None:
         """See `Driver`."""
+        await self._answered()
         self.downloads.append(attachment.name)
         if self.download_failures:
             raise self.download_failures.popleft()
@@ -285,43 +265,6 @@ class Platform(SendsNotAsked):
         if len(data) > limit_bytes:
             raise RefusedFailure("The file is larger than it was said to be.")
         await asyncio.to_thread(target.write_bytes, data)
-
-    # What ingress never asks ------------------------------------------------------------------
-
-    async def check(self) -> Account:
-        raise NotImplementedError
-
-    def events(self) -> AsyncIterator[Incoming]:
-        raise NotImplementedError
-
-    async def find_post(self, thread: Thread, key: str) -> str | None:
-        raise NotImplementedError
-
-    async def edit(
-        self, thread: Thread, post_id: str, text: str, buttons: tuple[Button, ...]
-    ) -> None:
-        raise NotImplementedError
-
-    async def delete(self, thread: Thread, post_id: str) -> None:
-        raise NotImplementedError
-
-    async def set_status(self, thread: Thread, text: str) -> None:
-        raise NotImplementedError
-
-    async def set_title(self, thread: Thread, title: str) -> None:
-        raise NotImplementedError
-
-    async def upload(self, thread: Thread, path: Path, name: str, key: str) -> str:
-        raise NotImplementedError
-
-    async def find_users(self, text: str) -> tuple[Found, ...]:
-        raise NotImplementedError
-
-    async def find_places(self, text: str) -> tuple[Found, ...]:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
 
 
 class Ingress:
@@ -342,7 +285,9 @@ class Ingress:
         self.config = config
         self.scanners = scanners
         self.letters: set[str] = set()
+        self.letter_faults: deque[Exception] = deque()
         self.acknowledged: list[str] = []
+        self.acknowledge_failures: deque[DriverFailure] = deque()
         self.failures: list[str] = []
         self.starts = 0
         self.restart()
@@ -371,6 +316,8 @@ class Ingress:
         )
 
     async def _take_letter(self, received: Received) -> bool:
+        if self.letter_faults:
+            raise self.letter_faults.popleft()
         return received.text in self.letters
 
     async def take(self, *events: Received) -> None:
@@ -382,6 +329,8 @@ class Ingress:
         """An event whose acknowledgement is noted."""
 
         async def acknowledge() -> None:
+            if self.acknowledge_failures:
+                raise self.acknowledge_failures.popleft()
             self.acknowledged.append(received.event_id)
 
         return Incoming(event=received, acknowledge=acknowledge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -208,6 +209,25 @@ async def test_a_file_that_the_daemon_refuses_does_not_hold_the_message(ingress:
     await ingress.take(message("e1", f"{US} look", files=(notes,)))
     assert ingress.daemon.texts() == ["look"]
     assert ingress.told == ["The file was not taken: it could not be stored."]
+
+
+@pytest.mark.requirement("channels.file-texts")
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "it could not be stored."),
+        (ZeroDivisionError(), "it could not be fetched."),
+    ],
+)
+async def test_a_fault_with_a_file_does_not_hold_the_message(
+    ingress: Ingress, fault: Exception, sentence: str
+) -> None:
+    ingress.platform.download_failures.append(fault)
+    notes = ingress.platform.file("a.txt", b"x")
+    await ingress.take(message("e1", f"{US} look", files=(notes,)))
+    assert ingress.daemon.texts() == ["look"]
+    assert ingress.told == [f"The file was not taken: {sentence}"]
+    assert ingress.acknowledged == ["e1"]
 
 
 class Strict:

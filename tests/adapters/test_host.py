@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.adapters.driver import ChannelConfig, Clicked, FatalFailure, Incoming, Received
+from netclaw.adapters.driver import (
+    ChannelConfig,
+    Clicked,
+    FatalFailure,
+    Incoming,
+    Received,
+    Thread,
+)
 from netclaw.adapters.driver import TransientFailure as Transient
 from netclaw.adapters.exits import AdapterExit
 from netclaw.adapters.gateway_link import GatewayLink
@@ -20,6 +27,7 @@ from netclaw.adapters.reports import Reports
 from netclaw.wire.v1.gateway_pb2 import ChannelNews
 from tests.adapters.loop.driver import create
 from tests.adapters.loop.server import LoopServer
+from tests.adapters.scripted import ScriptedDriver, ScriptedLink, context_of
 
 
 class Silent:
@@ -187,6 +195,38 @@ async def test_news_reach_the_part_they_are_for(stage: Stage) -> None:
     stage.news.put_nowait(ChannelNews(kind="something of a later version"))
     await stage.say("hello")
     await stage.parts.until("end hello", "look", "room/1 processing")
+
+
+class Pressed(ScriptedDriver):
+    """A platform with one press, whose acknowledgement does not reach it."""
+
+    connects = 0
+
+    async def events(self) -> AsyncIterator[Incoming]:
+        """One press and no more."""
+        self.connects += 1
+        press = Clicked(token="t1", sender_id="U1", post_id="m1", thread=Thread.at("C1/1"))
+        yield Incoming(event=press, acknowledge=self._acknowledge)
+        await asyncio.Event().wait()
+
+    async def _acknowledge(self) -> None:
+        raise Transient("The platform cannot be reached.")
+
+
+@pytest.mark.requirement("channel_host.order")
+async def test_a_press_counts_although_its_acknowledgement_was_lost() -> None:
+    driver, parts, news = Pressed(), Noting(), News()
+    context = context_of(driver, ScriptedLink())
+    host = Host(
+        context,
+        Parts(ingress=parts, outbound=parts, prompts=parts, progress=parts),
+        Reports(context.counters),
+    )
+    running = asyncio.create_task(host.run(news))
+    await parts.until("click t1")
+    news.put_nowait(None)
+    assert await asyncio.wait_for(running, 10) is AdapterExit.STOPPED
+    assert (driver.connects, context.counters.reconnects) == (1, 0)
 
 
 @pytest.mark.requirement("channel_host.drain")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netclaw.adapters.driver import Place, Received, RefusedFailure
+from netclaw.adapters import bounded
+from netclaw.adapters.driver import Place, Received, RefusedFailure, TransientFailure
 from netclaw.adapters.ingress import BUSY, Recent
 from netclaw.core.errors import (
     DaemonDownError,
@@ -252,6 +253,54 @@ async def test_who_cannot_be_told_is_not_told(ingress: Ingress) -> None:
     ingress.platform.post_failures.append(RefusedFailure("The channel is archived."))
     await ingress.take(message("e1"))
     assert ingress.acknowledged == ["e1"]
+
+
+async def test_who_wrote_is_told_although_the_acknowledgement_was_lost(ingress: Ingress) -> None:
+    ingress.daemon.before.append(TooLargeError("No."))
+    ingress.acknowledge_failures.append(TransientFailure("The platform cannot be reached."))
+    with pytest.raises(TransientFailure):
+        await ingress.take(message("e1"))
+    await ingress.take(message("e1"))
+    assert ingress.told == ["netclaw could not take this message (too_large)."]
+    assert ingress.acknowledged == ["e1"]
+
+
+@pytest.mark.requirement("channels.half-open")
+async def test_a_platform_that_answers_nothing_holds_no_message(
+    ingress: Ingress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "CALL_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(bounded, "TRANSFER_TIMEOUT_S", 0.01)
+    ingress.platform.is_silent = True
+    notes = ingress.platform.file("a.txt", b"x")
+    async with asyncio.timeout(10):
+        await ingress.take(message("e1", f"{US} look", is_in_thread=True, files=(notes,)))
+    assert ingress.daemon.texts() == ["look"]
+    assert ingress.acknowledged == ["e1"]
+
+
+@pytest.mark.requirement("channels.driver-fault")
+async def test_a_fault_of_the_driver_loses_no_message(ingress: Ingress) -> None:
+    ingress.platform.backfill_failures.append(ZeroDivisionError())
+    ingress.platform.post_failures.append(ZeroDivisionError())
+    ingress.daemon.notice = RESTARTING
+    await ingress.take(message("e1", f"{US} one", is_in_thread=True))
+    assert ingress.daemon.texts() == ["one"]
+    assert ingress.acknowledged == ["e1"]
+
+
+@pytest.mark.requirement("channels.driver-fault")
+async def test_a_message_that_could_not_be_dealt_with_is_quoted_with_the_next_one(
+    ingress: Ingress,
+) -> None:
+    await ingress.take(message("e1", at_ms=1))
+    ingress.letter_faults.append(ZeroDivisionError())
+    lost = message("e2", "lost", is_in_thread=True, at_ms=2)
+    with pytest.raises(ZeroDivisionError):
+        await ingress.take(lost)
+    ingress.platform.history["C1/1"] = [lost]
+    await ingress.take(message("e3", "next", is_in_thread=True, at_ms=3))
+    assert '"text": "lost"' in ingress.daemon.input("e3").text
 
 
 async def test_a_model_without_eyes_gets_the_picture_as_a_file(ingress: Ingress) -> None:

@@ -84,6 +84,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " acknowledged.",
     ),
     Requirement(
+        id="channels.half-open",
+        source="issue 7, must be shown",
+        text="Whatever a platform leaves without an answer ends in time: no message and no thread"
+        " waits for it for ever.",
+    ),
+    Requirement(
+        id="channels.driver-fault",
+        source=_TWO,
+        text="A fault of a channel's driver costs what it was asked for, and no message: one that"
+        " could not be dealt with comes again, or is quoted with the next one of its thread.",
+    ),
+    Requirement(
         id="channels.drain-gate",
         source="protocol, Recovery",
         text="While the daemon stops or restarts, the person is told once in each thread what"
