@@ -48,7 +48,7 @@ async def ready(world: World, *, other_than: int = 0) -> AdapterRow:
     """The adapter as `status` shows it, once it is connected."""
 
     def found(rows: list[AdapterRow]) -> AdapterRow | None:
-        good = (row for row in rows if row.state == "ready" and row.pid != other_than)
+        good = (row for row in rows if row.state == "ready" and row.pid not in (0, other_than))
         return next(good, None)
 
     status = await world.peer.wait_status(lambda seen: found(list(seen.adapters)) is not None)
