@@ -101,20 +101,20 @@ class Prompt:
     async def show(self, driver: Driver, now_ms: int) -> None:
         """Post it, or find its post and give that fresh buttons; raises what the driver does."""
         self._unfinished.keep_prompt(self.key, self.approval)
+        is_repeat, self._may_be_posted = self._may_be_posted, True
         *before, last = self._question(driver)
         for number, text in enumerate(before):
-            await self._post_before(
-                driver, Post(thread=self.thread, key=f"{self.key}.{number}", text=text)
-            )
+            post = Post(thread=self.thread, key=f"{self.key}.{number}", text=text)
+            if not is_repeat or await self._find(driver, post.key) is None:
+                await bounded(driver.post(post))
         # Known before anybody can press them.
         self.tokens = {self._new_token(): choice for choice in self.choices}
         buttons = self._buttons() if driver.abilities.has_buttons else ()
-        found = self.post_id or await self._find(driver, self.key)
+        found = self.post_id or (await self._find(driver, self.key) if is_repeat else None)
         self.shown_at_ms = self.approval.asked_at_ms if found else now_ms
         if found and await _is_edited(driver, self.thread, found, last, buttons):
             self.post_id = found
             return
-        is_repeat, self._may_be_posted = self._may_be_posted, True
         post = Post(thread=self.thread, key=self.key, text=last, buttons=buttons)
         self.post_id = await bounded(driver.post(post))
         if is_repeat and driver.abilities.enforces_keys:
@@ -134,7 +134,7 @@ class Prompt:
         *_, last = self._question(driver)
         option = self.given.label if self.given else ""
         text = result(last, end, option, driver.abilities.text_limit)
-        if not self.post_id:
+        if not self.post_id and self._may_be_posted:
             self.post_id = await self._find(driver, self.key) or ""
         if not self.post_id:
             return
@@ -142,19 +142,14 @@ class Prompt:
             await _is_edited(driver, self.thread, self.post_id, text, ())
             return
         post = Post(thread=self.thread, key=f"{self.key}.end", text=text)
-        await bounded(driver.post(post))
+        if await self._find(driver, post.key) is None:
+            await bounded(driver.post(post))
 
     def _question(self, driver: Driver) -> tuple[str, ...]:
         abilities = driver.abilities
         return question(self.approval, abilities.text_limit, has_buttons=abilities.has_buttons)
 
-    async def _post_before(self, driver: Driver, post: Post) -> None:
-        if await self._find(driver, post.key) is None:
-            await bounded(driver.post(post))
-
     async def _find(self, driver: Driver, key: str) -> str | None:
-        if not self._may_be_posted:
-            return None
         return await bounded(driver.find_post(self.thread, key))
 
     def _new_token(self) -> str:

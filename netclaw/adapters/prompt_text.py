@@ -11,6 +11,8 @@ from netclaw.wire.v1.gateway_pb2 import PendingApproval
 DANGEROUS = frozenset(("approve_everywhere", "approve_assignment_everywhere_v1", "deny"))
 """Options whose button warns (reference "consent")."""
 REFUSE = "refuse"
+_LONG_RUN = re.compile("`{9}(?=`)")
+_BREAK = "\u200b"
 LABEL_CHARS = 76
 STALE = "This request is no longer open. Nothing follows from the button."
 NOT_YOURS = "Only the person who asked may answer this request."
@@ -76,7 +78,11 @@ def _headline(approval: PendingApproval) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Text as code that nothing in it can end."""
+    """Text as code that nothing in it can end, nor a cut between two posts.
+
+    Longer marks would be no fence to `split`: long runs of them are shown with breaks of no width.
+    """
+    text = _LONG_RUN.sub(lambda run: f"{run[0]}{_BREAK}", text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
     return f"{mark}\n{text}\n{mark}"

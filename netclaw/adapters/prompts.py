@@ -279,6 +279,9 @@ class ConsentPrompts:
 
     async def click(self, clicked: Clicked) -> None:
         """Answer for whoever pressed; the token stays good until the daemon has the answer."""
+        sender = self._answerer(clicked.thread, clicked.sender_id)
+        if sender is None:
+            return
         found = self._by_token(clicked.token)
         if found is None:
             await self._stale(clicked)
@@ -287,9 +290,7 @@ class ConsentPrompts:
         if not prompt.is_at(clicked):
             _log.warning("a button of prompt %s was pressed elsewhere", prompt.key)
             return
-        sender = self._answerer(clicked.thread, clicked.sender_id)
-        if sender is not None:
-            await self._answer(prompt, choice, sender)
+        await self._answer(prompt, choice, sender)
 
     async def take_letter(self, received: Received) -> bool:
         """See `parts.Prompts`."""

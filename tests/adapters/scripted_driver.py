@@ -46,6 +46,8 @@ class ScriptedDriver:
         """Address to what its next post waits for."""
         self.stuck: asyncio.Event | None = None
         """What posts wait for after they are made."""
+        self.failures_at: dict[int, Exception] = {}
+        """Raised instead of making the post of this number, counted from one."""
         self.broken: dict[str, Exception] = {}
         """Address to what its posts always meet."""
 
@@ -57,6 +59,9 @@ class ScriptedDriver:
             await gate.wait()
         if post.thread.address in self.broken:
             raise self.broken[post.thread.address]
+        failure = self.failures_at.pop(len(self.posts) + 1, None)
+        if failure is not None:
+            raise failure
         if self.refusals:
             raise self.refusals.popleft()
         if self.abilities.enforces_keys and post.key in self.ids:

@@ -41,6 +41,28 @@ def test_a_command_that_is_too_long_for_one_post_is_shown_whole() -> None:
     assert parts[-1].endswith("A: Once\nB: Deny")
 
 
+@pytest.mark.requirement("channels.prompt-whole")
+@pytest.mark.parametrize("run", [9, 11, 12, 13, 40, 600])
+def test_no_part_of_a_long_command_is_shown_as_anything_but_code(run: int) -> None:
+    """Markup would hide some of it: `||so||` is a spoiler at Discord."""
+    command = "`" * run + "\n" + "\n".join(f"||rm -rf {n}||" for n in range(200))
+    parts = question(approval(command), 500, has_buttons=True)
+    assert len(parts) > 2
+    shown = []
+    for part in parts:
+        mark = ""
+        for line in part.splitlines():
+            if not mark and set(line) == {"`"}:
+                mark = line
+            elif line == mark:
+                mark = ""
+            elif line.startswith("||"):
+                assert mark, "it would be markup here"
+                shown.append(line)
+        assert not mark
+    assert shown == command.splitlines()[1:]
+
+
 @pytest.mark.requirement("channels.prompt-child")
 def test_a_child_run_is_named_as_what_it_is() -> None:
     (text,) = question(approval("ls", run_id="r1"), 1000, has_buttons=True)

@@ -229,6 +229,30 @@ async def test_a_prompt_that_was_made_and_seemed_to_fail_is_not_made_again() -> 
     assert bench.told == ["The platform failed."]
 
 
+@pytest.mark.requirement("channels.prompt-restart")
+async def test_the_beginning_of_a_long_prompt_is_not_posted_again_for_its_end() -> None:
+    async with running(Bench()) as bench:
+        request = request_of()
+        request.display = "\n".join(f"echo {n}" for n in range(300))
+        bench.driver.failures_at[3] = TransientFailure("The platform failed.")
+        await bench.ask(request)
+        await until(lambda: KEY in bench.driver.ids)
+        keys = [post.key for post in bench.driver.posts]
+        assert len(keys) > 3
+        assert len(keys) == len(set(keys))
+
+
+@pytest.mark.requirement("channels.prompt-requester")
+async def test_a_press_of_somebody_who_is_not_served_does_nothing() -> None:
+    async with running(Bench(allowed_user_ids=frozenset((ANN,)))) as bench:
+        await bench.ask(request_of())
+        token = bench.token("Once")
+        await bench.end()
+        before = list(bench.driver.calls)
+        await bench.press(token, BOB)
+        assert bench.driver.calls == before
+
+
 @pytest.mark.requirement("channels.prompt-unpostable")
 async def test_a_request_that_cannot_be_shown_is_refused() -> None:
     async with running(Bench()) as bench:
