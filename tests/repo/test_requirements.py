@@ -101,6 +101,7 @@ def test_no_mistake_of_the_authorization_list_is_left_out() -> None:
 @pytest.mark.requirement("repo.channel-symptoms")
 def test_no_symptom_of_channels_waits_for_anything() -> None:
     known, used = manifest.load(), marks()
+    assert set(channel_symptoms.SYMPTOMS) == channel_symptoms.CONCERN_CHANNELS
     for number, symptom in channel_symptoms.SYMPTOMS.items():
         assert symptom.requirements, f"nothing shows symptom {number}"
         assert not symptom.later

@@ -14,6 +14,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Every mistake of the authorization reference's list is shown not to happen, or names the"
         " part that it waits for.",
     ),
+    Requirement(
+        "repo.no-listener",
+        "reference authorization 11, bugs 4 and 5",
+        "Neither the daemon nor the adapter of a channel without a callback listens on the network,"
+        " so no tunnel and no page of a browser reaches them.",
+    ),
 )
 
 BUG_CLASSES: dict[int, Promise] = {
@@ -34,10 +40,17 @@ BUG_CLASSES: dict[int, Promise] = {
         "Other devices are told no tokens of tool servers.",
         later="pairing of devices",
     ),
-    4: promised("authorization bug 4", "A tunnel is no local caller.", later="webhooks"),
+    4: promised(
+        "authorization bug 4",
+        "A tunnel is no local caller.",
+        "repo.no-listener",
+        "supervisor.tokens",
+        later="webhooks",
+    ),
     5: promised(
         "authorization bug 5",
         "A browser's page is no local caller.",
+        "repo.no-listener",
         "supervisor.tokens",
         later="webhooks",
     ),

@@ -14,7 +14,35 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Every symptom of the surface reference's list that concerns channels is shown not to"
         " happen.",
     ),
+    Requirement(
+        "channel_symptoms.no-warning",
+        "reference surface 10, symptom 2",
+        "A thread is told a reply and nothing behind it, or once that none came, with a category.",
+    ),
+    Requirement(
+        "channel_symptoms.edit-in-mid-turn",
+        "reference surface 10, symptom 14",
+        "A change of a channel's section restarts its adapter and no session at work: the answer"
+        " comes by the new adapter, once.",
+    ),
+    Requirement(
+        "channel_symptoms.consent-and-drain",
+        "reference surface 10, symptom 15",
+        "A daemon stops without waiting for a person who is asked, and the prompt works after it.",
+    ),
+    Requirement(
+        "channel_symptoms.restart-in-a-thread",
+        "reference surface 10, symptom 21",
+        "A thread whose turn runs when the daemon restarts has its answer without being asked"
+        " again.",
+    ),
 )
+
+CONCERN_CHANNELS = frozenset(
+    {1, 2, 3, 5, 6, 8, 9, 10, 11, 13, 14, 15, 16, 17, 19, 21, 22, 34, 43, 44}
+)
+"""The rows of the list that people in a channel would see. The others are of the command line (18),
+reminders (24-32), the store (35), compaction (37), memory (38-41) and models (45)."""
 
 SYMPTOMS: dict[int, Promise] = {
     1: promised(
@@ -22,6 +50,13 @@ SYMPTOMS: dict[int, Promise] = {
         "No session only buffers: each admitted message is answered, whoever is killed.",
         "channels.torture",
         "channel_host.conversation",
+    ),
+    2: promised(
+        "symptom 2",
+        "No warning follows a useful reply, and every failure has a category.",
+        "channel_symptoms.no-warning",
+        "core.turn-failed",
+        "core.empty-reply",
     ),
     3: promised(
         "symptom 3",
@@ -35,6 +70,7 @@ SYMPTOMS: dict[int, Promise] = {
     5: promised(
         "symptom 5",
         "After an answer the thread goes on at once.",
+        "channel_host.conversation",
         "channels_slack.threads",
         "channels_mattermost.threads",
         "channels.outbox-order",
@@ -82,11 +118,14 @@ SYMPTOMS: dict[int, Promise] = {
     14: promised(
         "symptom 14",
         "A change of the configuration ends no turn that is under way.",
+        "channel_symptoms.edit-in-mid-turn",
         "channel_host.reload",
+        "upstream.edit-in-mid-turn",
     ),
     15: promised(
         "symptom 15",
         "A consent that is waited for holds up no drain.",
+        "channel_symptoms.consent-and-drain",
         "judging.processes",
         "channels.prompt-restart",
     ),
@@ -95,13 +134,27 @@ SYMPTOMS: dict[int, Promise] = {
         "A stop leaves no turn behind that nobody goes on with.",
         "channel_host.drain",
         "channels.drain-gate",
-        "channels.torture",
+        "channel_symptoms.restart-in-a-thread",
+        "upstream.rows-after-kill",
     ),
     17: promised(
         "symptom 17",
         "No message is acknowledged before it is stored.",
         "channels.acknowledge",
         "channels_slack.acknowledge",
+    ),
+    19: promised(
+        "symptom 19",
+        "What is admitted while the daemon drains runs after its start.",
+        "supervisor.drain",
+        "channels.drain-gate",
+    ),
+    21: promised(
+        "symptom 21",
+        "A restart in the middle of a thread's turn leaves no thread behind.",
+        "channel_symptoms.restart-in-a-thread",
+        "restart.twice",
+        "restart.warm-and-cold",
     ),
     22: promised(
         "symptom 22",

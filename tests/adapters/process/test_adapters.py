@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.timeout(90)
 
 @pytest.mark.requirement("channel_host.process")
 @pytest.mark.requirement("channel_host.token")
+@pytest.mark.requirement("repo.no-listener")
 async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     row = await channels.until("loop", "ready")
@@ -36,6 +38,8 @@ async def test_an_enabled_channel_has_a_process_that_tells_how_it_is(channels: C
     assert TOKEN not in shown + channels.log() + channels.world.daemon_log
     assert "nc-loop" in shown
     assert resident_mib(row.pid) < LARGEST_MIB
+    assert listeners(os.getpid()), "the platform's is seen"
+    assert not listeners(channels.world.pid) + listeners(row.pid)
     peer = channels.world.peer
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await peer.gateway.GetChannel(gateway_pb2.GetChannelRequest(), metadata=peer._metadata)
@@ -105,6 +109,7 @@ async def test_nothing_runs_before_it_is_enabled_then_it_is_tried_again(
 
 
 @pytest.mark.requirement("channel_host.reload")
+@pytest.mark.requirement("channel_symptoms.edit-in-mid-turn")
 @pytest.mark.requirement("channels.log-level")
 async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) -> None:
     await channels.begin(loop=channels.section(), missing={"Enabled": True})
@@ -118,11 +123,19 @@ async def test_a_reload_touches_the_changed_channel_alone(channels: Channels) ->
     await channels.world.until(lambda: "logs by Debug" in channels.log())
     assert (await channels.row("loop")).pid == first.pid
 
+    asked = await channels.server.say("@netclaw [[gate:mid]][[reply:the answer]]")
+    await channels.world.at_gate("mid")
+    session = f"room/{asked.thread}"
+    at_work = (await channels.world.peer.rows())[session].pid
     channels.edit(loop=channels.section(AllowedUserIds=["ann", "bob"]))
     await channels.world.until(lambda: channels.server.connects >= 2)
     second = await channels.until("loop", "ready")
     assert second.pid != first.pid
     assert second.restarts == 0
+    assert (await channels.world.peer.rows())[session].pid == at_work
+    channels.world.open_gate("mid")
+    await channels.world.until(lambda: bool(channels.server.ours(thread=asked.thread)))
+    assert [post.text for post in channels.server.ours(thread=asked.thread)] == ["the answer"]
     assert (await channels.world.peer.status()).generation == generation
 
     channels.edit(loop=channels.section(Enabled=False))
@@ -197,6 +210,21 @@ async def doctor(
 def about(pid: int, what: str) -> str:
     """What the kernel tells of a process."""
     return Path(f"/proc/{pid}/{what}").read_text()
+
+
+def listeners(pid: int) -> list[str]:
+    """Where a process listens on the network: local addresses as the kernel writes them."""
+    folder = Path(f"/proc/{pid}/fd")
+    held = set()
+    for entry in folder.iterdir():
+        with suppress(FileNotFoundError):  # it is closed meanwhile
+            held.add(str(entry.readlink()))
+    rows = (
+        line.split() for name in ("net/tcp", "net/tcp6") for line in about(pid, name).split("\n")
+    )
+    return [
+        row[1] for row in rows if len(row) > 9 and row[3] == "0A" and f"socket:[{row[9]}]" in held
+    ]
 
 
 def resident_mib(pid: int) -> float:

@@ -34,12 +34,14 @@ def tokens(post: Message) -> dict[str, str]:
 @pytest.mark.requirement("channels.prompt-buttons")
 @pytest.mark.requirement("channels.prompt-restart")
 @pytest.mark.requirement("channels.prompt-result")
+@pytest.mark.requirement("channel_symptoms.consent-and-drain")
 async def test_a_command_runs_when_its_requester_presses_whoever_dies(channels: Channels) -> None:
-    asking = merge(channels.world._config, ASKING)
+    # Longer than a stop is waited for: sessions that had to be killed for it would fail the test.
+    patient = {"Daemon": {"DrainSeconds": 300, "ShutdownSeconds": 300}}
+    asking = merge(channels.world._config, merge(ASKING, patient))
     section = channels.section(AllowedUserIds=["ann", "bob"], ChannelAudiences={"room": "Personal"})
     channels.world.write_config({**asking, "Channels": {"loop": section}})
     await channels.world.start()
-    row = await channels.until("loop", "ready")
     call = json.dumps({"command": "tee -a ran.txt < /etc/hostname"})
     asked = await channels.server.say(f"@netclaw [[tool:shell_execute {call}]] [[results]]")
 
@@ -54,8 +56,12 @@ async def test_a_command_runs_when_its_requester_presses_whoever_dies(channels: 
     await until(lambda: len(ours()) == 2)
     assert ours()[1].text == "Only the person who asked may answer this request."
 
-    os.kill(row.pid, signal.SIGKILL)
+    assert await channels.world.stop() == 0
+    await channels.world.start()
     await until(lambda: tokens(ours()[0]).get("Once") not in (None, old["Once"]))
+    renewed = tokens(ours()[0])
+    os.kill((await channels.until("loop", "ready")).pid, signal.SIGKILL)
+    await until(lambda: tokens(ours()[0]).get("Once") not in (None, renewed["Once"]))
     await channels.server.press(prompt.id, tokens(ours()[0])["Once"])
     await until(lambda: len(ours()) == 3)
     assert "[approval: once]" in ours()[2].text

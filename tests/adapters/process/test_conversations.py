@@ -49,6 +49,7 @@ async def test_a_thread_is_a_session_and_is_answered_in_place(channels: Channels
 
 
 @pytest.mark.requirement("channel_host.conversation")
+@pytest.mark.requirement("channel_symptoms.restart-in-a-thread")
 async def test_each_message_is_answered_once_whoever_dies(channels: Channels) -> None:
     await channels.begin(loop=channels.section())
     row = await channels.until("loop", "ready")
@@ -63,9 +64,16 @@ async def test_each_message_is_answered_once_whoever_dies(channels: Channels) ->
     await channels.server.say("[[reply:daemon died]]", thread=one.thread)
     await channels.world.start()
     await answers(channels, one.thread, "before", "adapter died", "daemon died")
+    call = json.dumps({"path": "."})
+    held = f"[[tool:file_list {call}]] [[next]] [[gate:mid]][[reply:went on]]"
+    await channels.server.say(held, thread=one.thread)
+    await channels.world.at_gate("mid")
     await channels.world.restart()
+    channels.world.open_gate("mid")
+    said = ["before", "adapter died", "daemon died", "went on"]
+    await answers(channels, one.thread, *said)  # nobody wrote again
     await channels.server.say("[[reply:restarted]]", thread=one.thread)
-    await answers(channels, one.thread, "before", "adapter died", "daemon died", "restarted")
+    await answers(channels, one.thread, *said, "restarted")
     await channels.server.until_acknowledged()
 
 
