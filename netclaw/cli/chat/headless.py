@@ -122,19 +122,27 @@ class HeadlessChat:
                 after_seq=row.head_seq,
                 tell=self._app.note,
             )
-            admitted = self._send(feed, row)
-            if admitted.duplicate:
-                feed.restart_from(max(admitted.seq - 1, 0))
-            # Until others' messages are out of the way, nobody knows whose text this is.
-            is_alone = row.phase in IDLE_PHASES and not row.pending_inputs
-            self._is_live = is_alone and not admitted.duplicate
-            self._follow(feed, admitted)
+            # From before it is sent: the turn may begin before the answer to the sending is read.
+            connected = feed
+            with Interrupts(lambda: connected.is_connected) as interrupts:
+                self._send_and_follow(feed, row, interrupts)
             return self._finish()
         finally:
             if feed is not None:
                 feed.close()
             else:
                 client.__exit__(None, None, None)
+
+    def _send_and_follow(
+        self, feed: SessionFeed, row: gateway_pb2.SessionRow, interrupts: Interrupts
+    ) -> None:
+        admitted = self._send(feed, row)
+        if admitted.duplicate:
+            feed.restart_from(max(admitted.seq - 1, 0))
+        # Until others' messages are out of the way, nobody knows whose text this is.
+        is_alone = row.phase in IDLE_PHASES and not row.pending_inputs
+        self._is_live = is_alone and not admitted.duplicate
+        self._follow(feed, admitted, interrupts)
 
     def _ensure(self, client: DaemonClient) -> gateway_pb2.SessionRow:
         from netclaw.wire.v1 import gateway_pb2 as pb
@@ -228,11 +236,15 @@ class HeadlessChat:
             f" `netclaw chat -p ... {resume}` sends it again without doubling it.",
         )
 
-    def _follow(self, feed: SessionFeed, admitted: gateway_pb2.SendUserMessageResponse) -> None:
+    def _follow(
+        self,
+        feed: SessionFeed,
+        admitted: gateway_pb2.SendUserMessageResponse,
+        interrupts: Interrupts,
+    ) -> None:
         lookout = Lookout(feed, self._follower, admitted, self._session_id, self._app.note)
         try:
-            with Interrupts(lambda: feed.is_connected) as interrupts:
-                self._watch(feed, lookout, interrupts)
+            self._watch(feed, lookout, interrupts)
         except DaemonDownError as error:
             raise self._admitted_only(error) from None
         except NotFoundError:
