@@ -22,6 +22,7 @@ from netclaw.wire.v1 import admin_pb2
 from netclaw.wire.v1.common_pb2 import Output
 from tests.process.checks import check_journal
 from tests.process.peer import WAIT_S
+from tests.process.test_command_line import HASTY, begin, finish
 from tests.process.world import World
 from tests.stopping import stop
 
@@ -271,24 +272,14 @@ async def test_a_restart_of_the_daemon_ends_the_stream_and_goes_on(world: World)
 
 @pytest.mark.requirement("ends.daemon")
 async def test_a_command_that_waits_ends_with_the_daemon(world: World) -> None:
-    process = await asyncio.create_subprocess_exec(
-        str(world.cli),
-        "chat",
-        "-p",
-        GATED,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=world.environment(),
-    )
+    chat = await begin(world, "chat", "-p", GATED, program=HASTY)
     await world.at_gate("held")
     assert await world.stop() == 0
-    async with asyncio.timeout(60):
-        out, err = await process.communicate()
-    assert process.returncode not in (0, None)
-    assert out == b""
-    assert b"admitted" in err
-    assert b"Traceback" not in err
+    result = await finish(chat)
+    assert result.code != 0
+    assert result.out == ""
+    assert "admitted" in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.requirement("ends.crash")

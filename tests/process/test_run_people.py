@@ -11,7 +11,7 @@ from netclaw.wire.v1 import admin_pb2
 from tests.cli.terminal import Terminal
 from tests.process.lending import Lender
 from tests.process.run_calls import NAME, add_agent, begin, in_state, result_of, shell, told
-from tests.process.test_command_line import Result, cli, finish
+from tests.process.test_command_line import HASTY, Result, cli, finish
 from tests.process.test_command_line import begin as begin_cli
 from tests.process.world import ASKING, World
 
@@ -126,10 +126,10 @@ async def test_a_run_that_is_over_takes_no_message(world: World) -> None:
 
 
 @pytest.mark.requirement("run.late-words")
-async def test_who_writes_into_a_parked_run_is_told_that_it_waits(world: World) -> None:
-    world.edit_config(ASKING)
-    await world.wait_generation(2)
-    (row,) = await begin(world, f"{shell('echo hello > made')} [[reply:x]]", is_attended=True)
-    await in_state(world, row.run_id, "Parked")
-    result = await cli(world, "chat", "-p", "hello?", "--resume", row.session_id, code=1)
+async def test_who_writes_into_a_parked_run_is_told_that_it_waits(lender: Lender) -> None:
+    async with lender.lend(ASKING, prepare=add_agent) as world:
+        (row,) = await begin(world, f"{shell('echo hello > made')} [[reply:x]]", is_attended=True)
+        await in_state(world, row.run_id, "Parked")
+        words = ("chat", "-p", "hello?", "--resume", row.session_id)
+        result = await cli(world, *words, code=1, program=HASTY)
     assert "The run is Parked and has no process; it reads the message" in said_to(result)
