@@ -39,6 +39,8 @@ FIRST_DELAY_S = 1.0
 LONGEST_DELAY_S = 300.0
 PATIENCE_S = 30.0
 """How long a reply waits here for a platform that is asked too often, before it is let go."""
+CROWDED_PATIENCE_S = 2.0
+"""The same while every place is taken: other channels' replies wait for those places."""
 POISON_ATTEMPTS = 10
 """A reply that failed so often while others were taken is the cause itself."""
 MOST_ATTEMPTS = 300
@@ -47,6 +49,7 @@ FATAL_AGAIN_S = 60.0
 FILE, OPENING = "file", "opening"
 """Kinds of items that are no replies (`OutboxItem.kind`)."""
 DRIVER_FAULT = "The channel's driver failed."
+RATE_LIMITED = "The platform takes no more posts in this channel for a while."
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -240,17 +243,22 @@ class Deliveries:
         return await self._post(post)
 
     async def _post(self, post: Post) -> str:
-        """Post, waiting out what a platform asks to wait if that is short."""
+        """Post, waiting out what a platform asks to wait if that is short.
+
+        Raises `TransientFailure` with the rest of the wait if it is not.
+        """
         waited_s = 0.0
         while True:
-            waited_s += await self._until_free(post.thread.channel_id)
+            waited_s += await self._until_free(post.thread.channel_id, waited_s)
             try:
                 return await bounded(self._driver.post(post))
             except TransientFailure as failure:
                 asked_s = failure.retry_after_s
-                if asked_s is None or waited_s + asked_s > PATIENCE_S:
+                if asked_s is None:
                     raise
                 self._hold(post.thread.channel_id, asked_s)
+                if waited_s + asked_s > self._patience_s():
+                    raise
                 self._context.counters.retried += 1
 
     def _hold(self, channel_id: str, wait_s: float) -> None:
@@ -258,19 +266,25 @@ class Deliveries:
         until = asyncio.get_running_loop().time() + wait_s
         self._free_at[channel_id] = max(self._free_at.get(channel_id, 0.0), until)
 
-    async def _until_free(self, channel_id: str) -> float:
-        """Wait while a channel is held; how long that was."""
+    async def _until_free(self, channel_id: str, before_s: float) -> float:
+        """Wait while a channel is held; how long that was, beyond what was waited `before_s`."""
         waited_s = 0.0
         while (free_at := self._free_at.get(channel_id)) is not None:
             wait_s = free_at - asyncio.get_running_loop().time()
             if wait_s <= 0:
                 self._free_at.pop(channel_id, None)
                 break
+            if before_s + waited_s + wait_s > self._patience_s():
+                raise TransientFailure(RATE_LIMITED, retry_after_s=wait_s)
             # Not all at once: the first ones would use up what the others wait for.
             wait_s += self._chance.uniform(0, min(wait_s, 1.0))
             await self._sleep(wait_s)
             waited_s += wait_s
         return waited_s
+
+    def _patience_s(self) -> float:
+        """How long a held reply may keep its place."""
+        return CROWDED_PATIENCE_S if len(self._tasks) >= SIDE_BY_SIDE else PATIENCE_S
 
     # What becomes of it ---------------------------------------------------------------------
 

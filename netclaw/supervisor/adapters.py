@@ -47,6 +47,8 @@ SILENT_TICKS = 6
 """An adapter that said nothing for so many ticks hangs. They are counted, so that a daemon that was
 itself held up does not take its own silence for another's."""
 DISABLED = "disabled"
+ENDS = ("failed", "stopping")
+"""States in which no other process follows."""
 UNKNOWN_NAME = "This is no name of a channel: lower-case letters, digits and dashes, 32 at most."
 
 
@@ -125,12 +127,13 @@ class Adapter:
             self._news.take_log_level(level)
 
     def row(self) -> AdapterRow:
-        """Itself for `status`."""
+        """Itself for `status`; what a process that died had reported counts no longer."""
         process = self._process
+        is_dead = process is not None and not process.is_alive
         return AdapterRow(
             channel=self.name,
             pid=process.pid if process is not None and process.is_alive else 0,
-            state=self._state,
+            state="backoff" if is_dead and self._state not in ENDS else self._state,
             account=self._report.account,
             scope=self._report.scope,
             last_failure=self._report.last_failure,

@@ -35,6 +35,7 @@ from netclaw.supervisor.callers import (
     authority_for,
     check_channel,
     check_short_text,
+    check_targets,
     parse_audience,
     parse_source,
 )
@@ -126,6 +127,7 @@ class Admissions:
         check_channel(caller, facts.channel)
         check_layout(session_id, facts)
         targets = tuple(target_from_proto(target) for target in message.delivery_targets)
+        check_targets(caller, targets)
         if is_child_key(session_id):
             await self._check_run(session_id)
             targets = ()  # who writes into a run is answered there and nowhere else (decision 62)

@@ -132,6 +132,18 @@ def check_channel(caller: Caller, channel: SourceKind) -> None:
         raise NotFoundError("There is no such session for this connection.")
 
 
+def check_targets(caller: Caller, targets: Iterable[DeliveryTarget]) -> None:
+    """Refuse a reply to a channel that the token does not speak for.
+
+    Raises `DeniedByPolicyError`: a channel's adapter could otherwise post through another one.
+    """
+    for target in targets:
+        if not may_see(caller, target.channel):
+            raise DeniedByPolicyError(
+                f"This connection may not have replies posted to {target.channel.value}."
+            )
+
+
 def parse_audience(text: str) -> Audience:
     """Read an audience; an unknown value denies (decision 39)."""
     try:

@@ -85,6 +85,7 @@ class Bench:
     async def pass_time(self, seconds: float) -> None:
         """Let the daemon's clock go on, and the adapter look."""
         self.link.now_ms += round(seconds * 1000)
+        self.parts._free_at.clear()
         self.parts.look()
         await quiet()
 

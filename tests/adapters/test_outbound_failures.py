@@ -11,7 +11,7 @@ from netclaw.adapters.driver import (
     RefusedFailure,
     TransientFailure,
 )
-from netclaw.adapters.outbound import POISON_ATTEMPTS
+from netclaw.adapters.outbound import POISON_ATTEMPTS, SIDE_BY_SIDE
 from netclaw.core.errors import (
     DaemonDownError,
 )
@@ -21,6 +21,12 @@ from tests.adapters.scripted import (
 )
 
 pytestmark = pytest.mark.unit
+
+
+async def hang(seconds: float) -> None:
+    """Wait for ever, however short it should be."""
+    assert seconds > 0
+    await asyncio.Event().wait()
 
 
 @pytest.mark.requirement("channels.outbox-retry")
@@ -74,6 +80,19 @@ async def test_a_long_rate_limit_lets_the_reply_go_until_then() -> None:
         assert 90_000 <= bench.link.confirmed[0].retry_after_ms <= 135_000
         await bench.pass_time(140)
         await until(lambda: bench.link.state(1) == "delivered")
+
+
+@pytest.mark.requirement("channels.outbox-rate")
+async def test_a_channel_that_must_wait_keeps_no_place_from_another() -> None:
+    bench = Bench()
+    for number in range(SIDE_BY_SIDE + 8):
+        bench.link.reply(f"C1/{number}", "text")
+        bench.driver.broken[f"C1/{number}"] = TransientFailure("Too often.", retry_after_s=20.0)
+    bench.link.reply(THERE, "elsewhere")
+    bench.parts._sleep = hang
+    async with running(bench):
+        await until(lambda: bench.link.state(SIDE_BY_SIDE + 9) == "delivered")
+    assert all(one.retry_after_ms >= 15_000 for one in bench.link.confirmed if one.failure)
 
 
 @pytest.mark.requirement("channels.outbox-given-up")

@@ -7,9 +7,15 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from netclaw.core.authority import Audience, Authenticity, Principal, SourceKind
-from netclaw.core.errors import NetclawError, NotFoundError, StaleIncarnationError
+from netclaw.core.errors import (
+    DeniedByPolicyError,
+    NetclawError,
+    NotFoundError,
+    StaleIncarnationError,
+)
 from netclaw.core.ids import SessionId
 from netclaw.core.session.events import InputAdmitted, OutboxRow
+from netclaw.supervisor.adapters import caller_of
 from netclaw.supervisor.callers import Caller
 from netclaw.wire.convert import recorded_of, target_from_proto
 from netclaw.wire.v1 import gateway_pb2 as pb
@@ -90,6 +96,24 @@ async def test_an_adapter_reaches_the_sessions_of_its_channel_alone(
     await CALLS[method](world, "C1/17.1", token)
     error: NetclawError = await refused(CALLS[method](world, "private", token))
     assert isinstance(error, NotFoundError)
+
+
+@pytest.mark.requirement("supervisor.tokens")
+@pytest.mark.parametrize("channel", ["discord", "cli"])
+async def test_an_adapter_has_no_reply_posted_by_another_channel(
+    world: InProcess, channel: str
+) -> None:
+    message = pb.SendUserMessageRequest(
+        session_id="C1/17.1",
+        text="x",
+        sender=Sender(source_kind="slack"),
+        create=True,
+        delivery_targets=[TARGET, DeliveryTarget(channel=channel, address="D1/2")],
+    )
+    sent = world.gateway.SendUserMessage(message, metadata=token_of(world, caller_of("slack")))
+    assert isinstance(await refused(sent), DeniedByPolicyError)
+    del message.delivery_targets[1]
+    await world.gateway.SendUserMessage(message, metadata=token_of(world, caller_of("slack")))
 
 
 @pytest.mark.requirement("supervisor.tokens")
