@@ -54,7 +54,7 @@ def daemon_argv(app: App) -> list[str]:
     beside = Path(sys.executable).parent / "netclawd"
     if beside.exists():
         return [str(beside)]
-    return [sys.executable, "-m", "netclaw.supervisor"]
+    return [sys.executable, "-m", "netclaw.supervisor.main"]
 
 
 def query_status(home: Home, *, patience_s: float | None = None) -> admin_pb2.StatusResponse:

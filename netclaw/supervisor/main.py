@@ -200,7 +200,6 @@ async def _serve(
     # What exists now lives as long as the daemon: a collection need not look at it again.
     gc.collect()
     gc.freeze()
-    gc.enable()
     supervisor.when_ending = _end_anyhow_after
     await supervisor.serve()
     return supervisor
@@ -245,3 +244,7 @@ def _listen_to_signals(supervisor: Supervisor) -> None:
         (signal.SIGHUP, Wish.RELOAD),
     ):
         loop.add_signal_handler(number, supervisor.wish, wish)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -162,4 +162,4 @@ def test_the_program_beside_this_python_is_the_default(monkeypatch: pytest.Monke
     (program_path,) = daemon_control.daemon_argv(App())
     assert Path(program_path).name == "netclawd"
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert daemon_control.daemon_argv(App())[1:] == ["-m", "netclaw.supervisor"]
+    assert daemon_control.daemon_argv(App())[1:] == ["-m", "netclaw.supervisor.main"]

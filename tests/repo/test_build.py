@@ -66,7 +66,7 @@ def test_the_wheel_names_both_programs(wheel: Path) -> None:
     (entry,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
     text = archive.read(entry).decode()
     assert "netclaw = netclaw.cli.main:main" in text
-    assert "netclawd = netclaw.supervisor.__main__:main" in text
+    assert "netclawd = netclaw.supervisor.main:main" in text
 
 
 @pytest.mark.timeout(120)

@@ -133,10 +133,10 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     set_process_name("netclaw-zygote")
     control = socket.socket(fileno=options.fd)
-    gc.disable()  # first, because nothing that is imported is rubbish, and looking costs a tenth
     entry = resolve(options.entry)
     resolve(options.warm)()
     gc.collect()
+    gc.disable()
     gc.freeze()
     control.send(json.dumps({"ready": os.getpid()}).encode())
     serve(control, entry)  # type: ignore[arg-type]
