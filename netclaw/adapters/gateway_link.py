@@ -95,7 +95,7 @@ class GatewayLink:
         self, request: gateway_pb2.ClaimOutboxRequest
     ) -> gateway_pb2.ClaimOutboxResponse:
         """See `parts.Link`."""
-        return await self._call(self._stub.ClaimOutbox, request)
+        return await self._call(self._stub.ClaimOutbox, request, is_send=True)
 
     async def confirm_outbox(
         self, request: gateway_pb2.ConfirmOutboxRequest

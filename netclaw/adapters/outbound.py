@@ -24,6 +24,7 @@ from netclaw.adapters.parts import HostContext
 from netclaw.adapters.splitting import split
 from netclaw.core.errors import (
     DaemonDownError,
+    DeliveryUnconfirmedError,
     NetclawError,
     NotFoundError,
     StaleIncarnationError,
@@ -147,7 +148,9 @@ class Deliveries:
         )
         try:
             claimed = await self._context.link.claim_outbox(request)
-        except (DaemonDownError, UnauthenticatedError):
+        except (DaemonDownError, DeliveryUnconfirmedError, UnauthenticatedError):
+            # What a lost answer handed out would be held in our name for ever: only another start
+            # of this adapter takes it over.
             raise
         except NetclawError as error:
             _log.warning("replies cannot be claimed: %s", error.sentence)

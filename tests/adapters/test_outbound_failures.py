@@ -14,9 +14,12 @@ from netclaw.adapters.driver import (
 from netclaw.adapters.outbound import POISON_ATTEMPTS, SIDE_BY_SIDE
 from netclaw.core.errors import (
     DaemonDownError,
+    DeliveryUnconfirmedError,
 )
+from netclaw.wire.v1.gateway_pb2 import ClaimOutboxRequest
 from tests.adapters.outbound_bench import HERE, THERE, Bench, running
 from tests.adapters.scripted import (
+    CHANNEL,
     until,
 )
 
@@ -154,6 +157,20 @@ async def test_a_revoked_token_ends_the_adapter_and_keeps_the_reply() -> None:
     with pytest.raises(FatalFailure):
         await bench.parts.run()
     assert bench.link.state(1) == "waiting"
+
+
+@pytest.mark.requirement("channels.outbox-retry")
+async def test_replies_of_a_claim_whose_answer_was_lost_are_delivered_by_the_next_start() -> None:
+    bench = Bench()
+    bench.link.reply(HERE, "text")
+    await bench.link.claim_outbox(
+        ClaimOutboxRequest(channel=CHANNEL, limit=1, adapter_start="s1")
+    )  # the answer of this one is lost
+    bench.link.failures.append(DeliveryUnconfirmedError("The daemon gave no answer."))
+    with pytest.raises(DeliveryUnconfirmedError):
+        await bench.parts.run()
+    async with running(Bench(link=bench.link, start="s2")):
+        await until(lambda: bench.link.state(1) == "delivered")
 
 
 @pytest.mark.requirement("channels.outbox-retry")

@@ -211,10 +211,13 @@ class Adapter:
 
     async def run(self) -> None:
         """Post until cancelled."""
-        while True:
-            await self._world.is_up.wait()
-            await self.post_some()
-            await asyncio.sleep(POSTING_EVERY_S)
+        try:
+            while True:
+                await self._world.is_up.wait()
+                await self.post_some()
+                await asyncio.sleep(POSTING_EVERY_S)
+        finally:
+            self._starts += 1  # what it was being handed at this moment lapses with its start
 
     async def post_some(self) -> None:
         """Claim what is due, post it, say so.
