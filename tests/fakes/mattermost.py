@@ -35,6 +35,7 @@ from tests.fakes.mattermost_store import (
 
 BOT_TOKEN = "mattermostbottoken12345678"
 MAX_POST = 16_383
+MAX_SINCE = 1000
 WRITES = frozenset({"make", "patch"})
 
 
@@ -69,6 +70,10 @@ class MattermostServer:
     retry_after_s: float = 0.2
     page_size: int = 2
     """Posts of one page of a thread at most, so that callers have to turn pages."""
+    channel_page_size: int = 200
+    """The same of a channel."""
+    closed: set[str] = field(default_factory=set)
+    """Channels that may not be read, though they are listed."""
     is_revoked: bool = False
     url: str = ""
     _runner: web.AppRunner | None = None
@@ -268,16 +273,23 @@ class MattermostServer:
         return found
 
     async def _channel_posts(self, request: web.Request, _: object) -> Json:
-        inside = [
-            post
-            for post in self.store.posts.values()
-            if post["channel_id"] == request.match_info["id"] and not post["delete_at"]
-        ]
+        channel = request.match_info["id"]
+        if channel in self.closed:
+            raise Refusal(403, "api.context.permissions.app_error")
+        posts = self.store.posts
+        inside = [post for post in posts.values() if post["channel_id"] == channel]
+        inside = [post for post in inside if not post["delete_at"]]
         since = int(request.query.get("since", "0"))
         if since:
-            return listed([post for post in inside if post["update_at"] >= since])
+            # Which ones of more than a thousand nobody says.
+            return listed([post for post in inside if post["update_at"] > since][:MAX_SINCE])
         newest = sorted(inside, key=order, reverse=True)
-        return listed(newest[: int(request.query["per_page"])])
+        size = min(int(request.query["per_page"]), self.channel_page_size)
+        first = int(request.query.get("page", "0")) * size
+        page = newest[first : first + size]
+        # The beginnings of their threads come along, and are not in the order.
+        roots = [posts[post["root_id"]] for post in page if post["root_id"]]
+        return listed(page) | {"posts": listed([*page, *roots])["posts"]}
 
     async def _make(self, _: web.Request, given: Json) -> Json:
         pending = str(given.get("pending_post_id", ""))

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import aiohttp
 
-from netclaw.adapters.driver import TransientFailure
-from netclaw.adapters.mattermost.failures import SENSELESS, UNREACHABLE, failure_of
+from netclaw.adapters.driver import RefusedFailure, TransientFailure
+from netclaw.adapters.mattermost.failures import SENSELESS, TOO_LONG, UNREACHABLE, failure_of
 from netclaw.adapters.mattermost.settings import Settings
 
 CALL_TIMEOUT_S = 30.0
@@ -117,7 +117,7 @@ class Client:
                 allow_redirects=False,
             ) as answer:
                 if not 200 <= answer.status < 300:
-                    body = _parsed(await answer.content.read(_ANSWER_LIMIT))
+                    body = await _read(answer)
                     raise failure_of(answer.status, body, answer.headers, now_s=time.time())
                 yield answer
         except (aiohttp.ClientError, ConnectionError, TimeoutError):
@@ -148,11 +148,12 @@ def part(holder: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 async def _read(answer: aiohttp.ClientResponse) -> object:
+    """The whole answer, which may come in pieces; None for what is no JSON."""
     raw = bytearray()
     async for chunk in answer.content.iter_any():
         raw += chunk
         if len(raw) > _ANSWER_LIMIT:
-            break
+            raise RefusedFailure(TOO_LONG)
     return _parsed(bytes(raw))
 
 

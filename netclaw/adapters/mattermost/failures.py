@@ -19,6 +19,7 @@ from netclaw.adapters.driver import (
 
 UNREACHABLE = "Mattermost cannot be reached."
 SENSELESS = "Mattermost's answer makes no sense."
+TOO_LONG = "Mattermost's answer is longer than netclaw reads."
 ELSEWHERE = "Mattermost's interface is not at this address (Mattermost.ServerUrl)."
 
 _HINTS: dict[int, str] = {

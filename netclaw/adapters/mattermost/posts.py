@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from netclaw.adapters.driver import Button, RefusedFailure, Thread
 from netclaw.adapters.mattermost.buttons import Tokens, attachments
-from netclaw.adapters.mattermost.client import Client, Json, piece, text
+from netclaw.adapters.mattermost.client import Client, Json, number, piece, text
 from netclaw.adapters.mattermost.failures import GoneFailure
 from netclaw.adapters.mattermost.payloads import (
     KEY,
@@ -159,6 +159,27 @@ async def thread_posts(
                 yield post
         if answer.get("has_next") is not True or last == before:
             return
+
+
+async def posts_since(client: Client, channel_id: str, since: int) -> list[Mapping[str, object]]:
+    """A channel's posts that were made since a time, each once.
+
+    Page by page, the newest first: asked by the time alone, the server gives a thousand at most,
+    and does not say which.
+    """
+    found: dict[str, Mapping[str, object]] = {}
+    page = 0
+    while True:
+        query = {"per_page": str(PAGE), "page": str(page)}
+        answer = await client.ask("GET", f"/channels/{piece(channel_id)}/posts", query=query)
+        # The posts that these ones answer come along, out of their order.
+        listed, order = posts_of(answer), answer.get("order")
+        ids = set(map(str, order)) if isinstance(order, list) else set()
+        times = [number(post, "create_at") for post in listed if text(post, "id") in ids]
+        found |= {text(post, "id"): post for post in listed if number(post, "create_at") >= since}
+        if not times or min(times) < since:
+            return list(found.values())
+        page += 1
 
 
 def _pending(me: str, thread: Thread, key: str) -> str:

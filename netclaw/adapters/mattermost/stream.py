@@ -16,16 +16,16 @@ from netclaw.adapters.driver import (
     RefusedFailure,
     TransientFailure,
 )
-from netclaw.adapters.mattermost.client import Client, number, piece, text
+from netclaw.adapters.mattermost.client import Client, number, text
 from netclaw.adapters.mattermost.connection import PING_S, Connection, End, Resume
 from netclaw.adapters.mattermost.payloads import (
     Self,
     order_of_post,
-    posts_of,
     read_post,
     read_posted,
 )
 from netclaw.adapters.mattermost.places import Places
+from netclaw.adapters.mattermost.posts import posts_since
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,16 @@ class _Line:
         self.health = Health.CONNECTING
 
     async def connect(self, me: Self) -> None:
-        """Make a connection that goes on where the last one ended, and ask for what it cannot."""
+        """Make a connection that goes on where the last one ended, and ask for what it cannot.
+
+        Raises `FatalFailure` or `TransientFailure`: a call that is refused may be taken later.
+        """
+        try:
+            await self._connect(me)
+        except RefusedFailure as failure:
+            raise TransientFailure(failure.sentence) from None
+
+    async def _connect(self, me: Self) -> None:
         self._me = me
         self.health = Health.CONNECTING
         self._held = []
@@ -241,10 +250,11 @@ class _Line:
             if channel.last_post_at < since:
                 continue
             self._places.learn(channel)
-            answer = await self._client.ask(
-                "GET", f"/channels/{piece(channel.id)}/posts", query={"since": str(since)}
-            )
-            missed += [post for post in posts_of(answer) if number(post, "create_at") >= since]
+            try:
+                missed += await posts_since(self._client, channel.id, since)
+            except RefusedFailure as failure:
+                # It is closed, or not ours any more: no reason to go without the others.
+                _log.warning("what was missed in %s stays so: %s", channel.id, failure.sentence)
         for post in sorted(missed, key=order_of_post):
             self._resume.newest_at_ms = max(self._resume.newest_at_ms, number(post, "create_at"))
             self._found.put_nowait(post)

@@ -11,8 +11,10 @@ from netclaw.adapters.driver import Health, Post
 from netclaw.adapters.mattermost.connection import Order, Resume
 from netclaw.adapters.mattermost.driver import MattermostDriver
 from tests.adapters.rig import PATIENCE_S, Inbox
-from tests.fakes.mattermost import Fault, MattermostServer
-from tests.fakes.mattermost_store import ANN, CHANNEL
+from tests.fakes.mattermost import MAX_SINCE, Fault, MattermostServer
+from tests.fakes.mattermost_store import ANN, CHANNEL, TEAM, an_id
+
+OTHER = an_id("other")
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
@@ -72,6 +74,36 @@ async def test_an_event_that_was_passed_over_is_asked_for(
     while "after it" not in seen:
         seen.append((await inbox.message()).text)
     assert seen == ["never sent", "after it"]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_all_that_was_missed_is_asked_for_however_much_it_is(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    first = await mattermost.say("first")
+    assert (await inbox.message()).text == "first"
+    mattermost.events.forgets = True
+    missed = [f"missed {number}" for number in range(MAX_SINCE + 5)]
+    for text in missed:
+        mattermost.store.add_post(CHANNEL, ANN, text, root=first["id"])
+    await mattermost.events.drop()
+    texts = [(await inbox.message()).text for _ in range(len(missed) + 1)]
+    assert texts == ["first", *missed]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_channel_that_is_closed_keeps_nothing_of_the_others_away(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.store.add_channel(OTHER, "P", "closed", TEAM)
+    await mattermost.say("one")
+    assert (await inbox.message()).text == "one"
+    mattermost.closed.add(OTHER)
+    mattermost.events.forgets = True
+    mattermost.store.add_post(OTHER, ANN, "behind a door")
+    mattermost.store.add_post(CHANNEL, ANN, "two")
+    await mattermost.events.drop()
+    assert [(await inbox.message()).text for _ in range(2)] == ["one", "two"]
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
