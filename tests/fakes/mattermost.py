@@ -75,6 +75,8 @@ class MattermostServer:
     closed: set[str] = field(default_factory=set)
     """Channels that may not be read, though they are listed."""
     is_revoked: bool = False
+    away: web.HTTPException | None = None
+    """What the proxy in front of it answers while the server is not there."""
     url: str = ""
     _runner: web.AppRunner | None = None
 
@@ -212,6 +214,8 @@ class MattermostServer:
         is_json = request.can_read_body and "json" in request.content_type
         content = await request.json() if is_json else None
         self.calls.append(Call(name, request.path, content))
+        if self.away is not None:
+            return web.Response(status=self.away.status, text=self.away.text)
         fault = self.faults.popleft() if self.faults and name in WRITES else None
         if name in self.broken:
             self.broken.remove(name)
@@ -239,6 +243,8 @@ class MattermostServer:
             raise Refusal(401, "api.context.session_expired.app_error")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
+        if self.away is not None:
+            return web.Response(status=self.away.status, text=self.away.text)
         try:
             self._check_token(request)
         except Refusal as refusal:

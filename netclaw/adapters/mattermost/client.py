@@ -34,6 +34,8 @@ class Client:
         self.settings = settings
         self._base = f"{settings.server_url}/api/v4"
         self._http: aiohttp.ClientSession | None = None
+        self._is_found = False
+        """Mattermost answered at this address."""
 
     @property
     def http(self) -> aiohttp.ClientSession:
@@ -57,6 +59,7 @@ class Client:
         found = await self._ask(method, path, content, query)
         if not isinstance(found, dict):
             raise TransientFailure(SENSELESS)
+        self._is_found = True
         return found
 
     async def ask_all(
@@ -118,7 +121,13 @@ class Client:
             ) as answer:
                 if not 200 <= answer.status < 300:
                     body = await _read(answer)
-                    raise failure_of(answer.status, body, answer.headers, now_s=time.time())
+                    raise failure_of(
+                        answer.status,
+                        body,
+                        answer.headers,
+                        now_s=time.time(),
+                        is_found=self._is_found,
+                    )
                 yield answer
         except (aiohttp.ClientError, ConnectionError, TimeoutError):
             raise TransientFailure(UNREACHABLE) from None

@@ -21,6 +21,8 @@ from netclaw.adapters.mattermost.client import Client, number, part, text
 
 PING_S = 30.0
 """How often the connection is tried; half as long without an answer is its end."""
+LARGEST = 16 * 1024 * 1024
+"""One event. A post may carry megabytes that nobody sees, and show another one in it."""
 READY_S = 20.0
 CLOSE_S = 2.0
 _CHALLENGE, _PING = 1, 2
@@ -108,6 +110,7 @@ class Connection:
         self._ping_s = ping_s
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None
         self._answered = asyncio.Event()
         self._server_ms = 0
 
@@ -118,7 +121,10 @@ class Connection:
         """
         try:
             self._socket = await self._client.http.ws_connect(
-                self._client.socket_url, params=self._resume.query, heartbeat=self._ping_s
+                self._client.socket_url,
+                params=self._resume.query,
+                heartbeat=self._ping_s,
+                max_msg_size=LARGEST,
             )
             self._reading = asyncio.create_task(self._read(self._socket), name="events")
             # Where the header with the token did not come through, this is what counts; elsewhere
@@ -131,6 +137,7 @@ class Connection:
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError):
             # A TimeoutError is an OSError too; spelled out because it is the answer's.
             raise TransientFailure("Mattermost's event connection cannot be made.") from None
+        self._asking = asyncio.create_task(self._ask_again(), name="event pings")
         return self._server_ms
 
     @property
@@ -140,15 +147,24 @@ class Connection:
 
     async def close(self) -> None:
         """End it in its own time; safe to repeat."""
-        if self._reading is not None:
-            self._reading.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._reading
+        for task in (self._asking, self._reading):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
         if self._socket is not None:
             # A peer that is gone would be waited for.
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S):
                     await self._socket.close()
+
+    async def _ask_again(self) -> None:
+        """Ask from time to time: of a token that was revoked the server says nothing by itself, and
+        keeps the connection, on which no event comes any more."""
+        with suppress(aiohttp.ClientError, OSError):
+            while self.is_open:
+                await asyncio.sleep(self._ping_s)
+                await self._say(_PING, "ping", {})
 
     async def _say(self, number: int, action: str, data: dict[str, object]) -> None:
         if self._socket is not None:
@@ -177,6 +193,9 @@ class Connection:
                 if found is not None:
                     end = found
                     break
+            if socket.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
+                # It would come again with every connection, and nothing behind it.
+                end = End.GAP
         finally:
             self._tell(self, end)
 

@@ -21,6 +21,7 @@ UNREACHABLE = "Mattermost cannot be reached."
 SENSELESS = "Mattermost's answer makes no sense."
 TOO_LONG = "Mattermost's answer is longer than netclaw reads."
 ELSEWHERE = "Mattermost's interface is not at this address (Mattermost.ServerUrl)."
+AWAY = "Something else answers in Mattermost's place just now (Mattermost.ServerUrl)."
 
 _HINTS: dict[int, str] = {
     HTTPStatus.FORBIDDEN: "netclaw may not do that at Mattermost",
@@ -39,9 +40,13 @@ class GoneFailure(RefusedFailure):
 
 
 def failure_of(
-    status: int, body: object, headers: Mapping[str, str], *, now_s: float
+    status: int, body: object, headers: Mapping[str, str], *, now_s: float, is_found: bool = False
 ) -> DriverFailure:
-    """What an answer that is no success means; `now_s` is the time of day, since the epoch."""
+    """What an answer that is no success means; `now_s` is the time of day, since the epoch.
+
+    `is_found`: Mattermost is known to be at this address. What a proxy says for it, while it is
+    restarted, ends nothing for good then.
+    """
     code = _code_of(body)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait_s = _wait_s(headers, now_s)
@@ -52,7 +57,7 @@ def failure_of(
         return TransientFailure(f"Mattermost failed ({code or status}).")
     if status < 400 or (status in _NOBODYS and not code):
         # A redirect is not followed: the token would go along.
-        return FatalFailure(ELSEWHERE)
+        return TransientFailure(AWAY) if is_found else FatalFailure(ELSEWHERE)
     return _refusal(status, code)
 
 

@@ -6,9 +6,10 @@ import asyncio
 import json
 
 import pytest
+from aiohttp import web
 
 from netclaw.adapters.driver import Health, Post
-from netclaw.adapters.mattermost.connection import Order, Resume
+from netclaw.adapters.mattermost.connection import LARGEST, Order, Resume
 from netclaw.adapters.mattermost.driver import MattermostDriver
 from tests.adapters.rig import PATIENCE_S, Inbox
 from tests.fakes.mattermost import MAX_SINCE, Fault, MattermostServer
@@ -145,6 +146,57 @@ async def test_a_half_open_connection_is_noticed(
             await asyncio.sleep(0.01)
     await mattermost.say("after")
     assert (await inbox.message()).text == "after"
+
+
+@pytest.mark.requirement("channels_mattermost.failures")
+async def test_a_token_that_is_revoked_is_noticed_though_the_connection_stays(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.is_revoked = mattermost.events.is_revoked = True
+    async with asyncio.timeout(PATIENCE_S):
+        failure = await inbox.failure
+    assert "refuses the token" in failure.sentence
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_post_of_megabytes_ends_no_connection(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("large", props={"of others": "x" * 6 * 1024 * 1024})
+    await mattermost.say("behind it")
+    assert [(await inbox.message()).text for _ in range(2)] == ["large", "behind it"]
+    assert len(mattermost.events.opened) == 1
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_an_event_that_is_too_large_is_passed_over(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.store.add_channel(OTHER, "O", "other", TEAM)
+    await mattermost.say("x", channel=OTHER, props={"of others": "x" * LARGEST})
+    await mattermost.say("behind it")
+    assert (await inbox.message()).text == "behind it"
+
+
+@pytest.mark.requirement("channels_mattermost.failures")
+@pytest.mark.parametrize("away", [web.HTTPNotFound(), web.HTTPFound("/maintenance")])
+async def test_a_proxy_that_answers_for_a_server_that_is_restarted_ends_nothing(
+    mattermost: MattermostServer, inbox: Inbox, away: web.HTTPException
+) -> None:
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.away = away
+    before = len(mattermost.calls)
+    await mattermost.events.drop()
+    async with asyncio.timeout(PATIENCE_S):
+        while len(mattermost.calls) < before + 2:
+            await asyncio.sleep(0.01)
+    mattermost.away = None
+    await mattermost.say("after")
+    assert (await inbox.message()).text == "after"
+    assert not inbox.failure.done()
 
 
 @pytest.mark.requirement("channels_mattermost.read")
