@@ -9,8 +9,8 @@ import pytest
 from tests.conftest import random_seed
 from tests.soak.soak import Soak
 
-LENGTH_S = 12
-"""With start, rest and judgement the whole takes about twice as long."""
+LENGTH_S = 45
+"""With start, rest and judgement the whole takes about 15 seconds more."""
 
 
 @pytest.mark.requirement("soak.promises")
