@@ -6,6 +6,7 @@ changes nothing.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable
@@ -21,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 BODY_LIMIT = 64 * 1024
 CLOSE_S = 1.0
+PATIENCE_S = 10.0
+"""For a request to come: who sends none, or one bit by bit, would keep a connection for himself."""
 LATER = "netclaw cannot take an answer just now. Press again in a moment."
 UNKNOWN = "This is no button of netclaw's."
 
@@ -29,12 +32,19 @@ class Callback:
     """The listener of one channel; `put` gives a press to whoever reads events."""
 
     def __init__(
-        self, settings: Settings, tokens: Tokens, places: Places, put: Callable[[Clicked], bool]
+        self,
+        settings: Settings,
+        tokens: Tokens,
+        places: Places,
+        put: Callable[[Clicked], bool],
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._settings = settings
         self._tokens = tokens
         self._places = places
         self._put = put
+        self._patience_s = patience_s
         self._runner: web.AppRunner | None = None
 
     async def open(self) -> None:
@@ -45,8 +55,14 @@ class Callback:
         if not self._settings.action_url or self._runner is not None:
             return
         app = web.Application(client_max_size=BODY_LIMIT)
-        app.router.add_post(ACTION_PATH, self._press)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S)
+        app.router.add_post(ACTION_PATH, self._answer)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=CLOSE_S,
+            keepalive_timeout=self._patience_s,
+            lingering_time=self._patience_s,
+        )
         await runner.setup()
         try:
             await web.TCPSite(
@@ -66,9 +82,18 @@ class Callback:
         if runner is not None:
             await runner.cleanup()
 
+    async def _answer(self, request: web.Request) -> web.Response:
+        answer = await self._press(request)
+        # Presses are rare, and one must not meet a connection that is being closed.
+        answer.force_close()
+        return answer
+
     async def _press(self, request: web.Request) -> web.Response:
         try:
-            body: object = json.loads(await request.read())
+            async with asyncio.timeout(self._patience_s):
+                body: object = json.loads(await request.read())
+        except TimeoutError:
+            return web.json_response({"error": "too_slow"}, status=408)
         except web.HTTPRequestEntityTooLarge:
             return web.json_response({"error": "too_large"}, status=413)
         except (ValueError, RecursionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -27,15 +28,18 @@ from netclaw.adapters.mattermost.buttons import (
     read_press,
     seal_of,
 )
-from netclaw.adapters.mattermost.callback import BODY_LIMIT
+from netclaw.adapters.mattermost.callback import BODY_LIMIT, Callback
+from netclaw.adapters.mattermost.client import Client
 from netclaw.adapters.mattermost.driver import MattermostDriver
-from netclaw.adapters.mattermost.settings import ACTION_PATH
+from netclaw.adapters.mattermost.places import Places
+from netclaw.adapters.mattermost.settings import ACTION_PATH, Settings
 from tests.adapters.mattermost.rig import buttons_at, free_port, make_driver
-from tests.adapters.rig import Inbox, open_driver, open_inbox
+from tests.adapters.rig import PATIENCE_S, Inbox, open_driver, open_inbox
 from tests.fakes.mattermost import MattermostServer
 from tests.fakes.mattermost_store import BEN
 
 SECRET = "a bot token"
+SHORT_S = 0.2
 THREAD = Thread(channel_id="c", thread_id="r", place=Place.CHANNEL, boundary="mattermost:t/c")
 ONCE = Button(token="tok-once", label="Once")
 DENY = Button(token="tok-deny", label="Deny", is_danger=True)
@@ -192,6 +196,39 @@ async def test_a_body_that_is_too_large_is_not_read(pressed: MattermostDriver, p
             assert (answer.status, await answer.json()) == (413, {"error": "too_large"})
         async with client.get(url) as answer:
             assert answer.status == 405
+
+
+@pytest.mark.requirement("channels_mattermost.forged")
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "",
+        f"POST {ACTION_PATH} HTTP/1.1\r\nHost: n\r\n",
+        f"POST {ACTION_PATH} HTTP/1.1\r\nHost: n\r\nContent-Length: 9\r\n\r\n{{",
+    ],
+)
+async def test_a_call_that_does_not_come_keeps_no_connection(port: int, begun: str) -> None:
+    settings = Settings(
+        server_url="http://127.0.0.1:1",
+        token=SECRET,
+        action_url=f"http://127.0.0.1:{port}{ACTION_PATH}",
+        listen_host="127.0.0.1",
+        listen_port=port,
+    )
+    client = Client(settings)
+    callback = Callback(
+        settings, Tokens(SECRET), Places(client), lambda _: True, patience_s=SHORT_S
+    )
+    await callback.open()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(begun.encode())
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await reader.read()
+        writer.close()
+    finally:
+        await callback.close()
+    assert answer.startswith(b"HTTP/1.1 408" if begun.endswith("{") else b"")
 
 
 @pytest.mark.requirement("channels_mattermost.buttons")
