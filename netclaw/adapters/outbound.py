@@ -38,6 +38,9 @@ SIDE_BY_SIDE = 32
 """Replies under way at once."""
 FIRST_DELAY_S = 1.0
 LONGEST_DELAY_S = 300.0
+SOONEST_S = 0.5
+"""A platform that is asked too often is not asked again sooner, whatever it says: a wait of nothing
+would never be over."""
 PATIENCE_S = 30.0
 """How long a reply waits here for a platform that is asked too often, before it is let go."""
 CROWDED_PATIENCE_S = 2.0
@@ -256,9 +259,9 @@ class Deliveries:
             try:
                 return await bounded(self._driver.post(post))
             except TransientFailure as failure:
-                asked_s = failure.retry_after_s
-                if asked_s is None:
+                if failure.retry_after_s is None:
                     raise
+                asked_s = max(failure.retry_after_s, SOONEST_S)
                 self._hold(post.thread.channel_id, asked_s)
                 if waited_s + asked_s > self._patience_s():
                     raise

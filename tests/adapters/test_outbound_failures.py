@@ -11,7 +11,7 @@ from netclaw.adapters.driver import (
     RefusedFailure,
     TransientFailure,
 )
-from netclaw.adapters.outbound import POISON_ATTEMPTS, SIDE_BY_SIDE
+from netclaw.adapters.outbound import FIRST_DELAY_S, POISON_ATTEMPTS, SIDE_BY_SIDE
 from netclaw.core.errors import (
     DaemonDownError,
     DeliveryUnconfirmedError,
@@ -96,6 +96,17 @@ async def test_a_channel_that_must_wait_keeps_no_place_from_another() -> None:
     async with running(bench):
         await until(lambda: bench.link.state(SIDE_BY_SIDE + 9) == "delivered")
     assert all(one.retry_after_ms >= 15_000 for one in bench.link.confirmed if one.failure)
+
+
+@pytest.mark.requirement("channels.outbox-retry")
+async def test_a_platform_that_asks_for_no_wait_is_not_asked_for_ever() -> None:
+    bench = Bench()
+    bench.link.reply(HERE, "text")
+    bench.driver.broken[HERE] = TransientFailure("Too often.", retry_after_s=0.0)
+    async with running(bench):
+        await until(lambda: bool(bench.link.confirmed))
+    assert bench.link.confirmed[0].retry_after_ms >= FIRST_DELAY_S * 1000
+    assert len([call for call in bench.driver.calls if call.startswith("post")]) < 100
 
 
 @pytest.mark.requirement("channels.outbox-given-up")
