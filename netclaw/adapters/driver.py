@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from netclaw.adapters.channel_config import ChannelConfig as ChannelConfig
 
@@ -25,7 +25,14 @@ class DriverFailure(Exception):
 
 
 class FatalFailure(DriverFailure):
-    """Trying again cannot help: a wrong token, a missing permission, an unknown address."""
+    """Trying again cannot help: a wrong token, a missing permission, an unknown address.
+
+    `fix` is what mends it, one sentence for the operator, where the driver knows it.
+    """
+
+    def __init__(self, sentence: str, *, fix: str = "") -> None:
+        super().__init__(sentence)
+        self.fix = fix
 
 
 class TransientFailure(DriverFailure):
@@ -280,3 +287,11 @@ class Driver(Protocol):
 
 Create = Callable[[ChannelConfig], Driver]
 """What a channel's module exports as `create`."""
+
+
+@runtime_checkable
+class Thorough(Protocol):
+    """A driver that can try more than `check` does, which runs at every connect: for `doctor`."""
+
+    async def check_rest(self) -> None:
+        """Try what `check` does not, without a connection for events; raises what is wrong."""

@@ -27,6 +27,7 @@ from netclaw.adapters.driver import (
     Account,
     DriverFailure,
     FatalFailure,
+    Thorough,
     TransientFailure,
 )
 from netclaw.adapters.exits import AdapterExit
@@ -34,7 +35,7 @@ from netclaw.adapters.gateway_link import GatewayLink
 from netclaw.adapters.host import Host, News
 from netclaw.adapters.log import set_log_level, set_up_log
 from netclaw.adapters.parts import Counters, HostContext
-from netclaw.adapters.registry import UnloadableFailure, make_driver
+from netclaw.adapters.registry import make_driver
 from netclaw.adapters.reports import Reports
 from netclaw.adapters.setup import from_setup
 from netclaw.adapters.unfinished import Unfinished
@@ -86,10 +87,8 @@ async def _check(setup: ChannelSetup) -> int:
             account = await _account(setup)
     except TimeoutError:
         return _tell(AdapterExit.TRANSIENT, "The platform did not answer in time.")
-    except UnloadableFailure as failure:
-        return _tell(AdapterExit.FATAL, failure.sentence, fix=failure.fix)
     except FatalFailure as failure:
-        return _tell(AdapterExit.FATAL, failure.sentence)
+        return _tell(AdapterExit.FATAL, failure.sentence, fix=failure.fix)
     except DriverFailure as failure:
         return _tell(AdapterExit.TRANSIENT, failure.sentence)
     print(json.dumps({"ok": True, "account": account.name, "scope": account.scope}))  # noqa: T201
@@ -99,7 +98,10 @@ async def _check(setup: ChannelSetup) -> int:
 async def _account(setup: ChannelSetup) -> Account:
     driver = make_driver(from_setup(setup))
     try:
-        return await driver.check()
+        account = await driver.check()
+        if isinstance(driver, Thorough):
+            await driver.check_rest()
+        return account
     finally:
         await driver.close()
 

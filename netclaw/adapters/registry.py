@@ -24,11 +24,7 @@ MODULES = {
 
 
 class UnloadableFailure(FatalFailure):
-    """The channel's code is missing or broken; `fix` is what the operator can do about it."""
-
-    def __init__(self, sentence: str, *, fix: str) -> None:
-        super().__init__(sentence)
-        self.fix = fix
+    """The channel's code is missing or broken."""
 
 
 def make_driver(config: ChannelConfig) -> Driver:

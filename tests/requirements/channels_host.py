@@ -95,6 +95,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         " what to do about a refusal or a channel that serves nobody.",
     ),
     Requirement(
+        id="channel_host.doctor-whole",
+        source=_ONE,
+        text="Doctor finds a channel well only if every token of it is taken, the daemon's own"
+        " adapter is not held up, and what stands for an id looks like one; each refusal has its"
+        " own way out.",
+    ),
+    Requirement(
         id="channel_host.unloadable",
         source=_ONE,
         text="Doctor tells a channel whose package is missing or cannot be loaded from a refusal"

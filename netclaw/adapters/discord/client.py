@@ -14,7 +14,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from discord.state import ConnectionState
 
-from netclaw.adapters.discord.failures import UNREACHABLE, WRONG_TOKEN, failure_of
+from netclaw.adapters.discord.failures import TOKEN_FIX, UNREACHABLE, WRONG_TOKEN, failure_of
 from netclaw.adapters.driver import ChannelConfig, FatalFailure, RefusedFailure, TransientFailure
 
 API_URL = "https://discord.com/api/v10"
@@ -102,7 +102,7 @@ class DiscordClient:
     async def library(self) -> Library:
         """The library, with the token shown to Discord."""
         if not self._token:
-            raise FatalFailure("Discord's bot token is not set.")
+            raise FatalFailure("Discord's bot token is not set.", fix=TOKEN_FIX)
         async with self._entering:
             if self._library is None:
                 self._library = await self._enter()
@@ -170,7 +170,7 @@ async def _made_ours(
             "Discord is rate limiting.", retry_after_s=error.retry_after
         ) from None
     except LoginFailure:
-        raise FatalFailure(WRONG_TOKEN) from None
+        raise FatalFailure(WRONG_TOKEN, fix=TOKEN_FIX) from None
     except HTTPException as error:
         raise failure_of(error) from None
     except (aiohttp.ClientError, OSError, TimeoutError):

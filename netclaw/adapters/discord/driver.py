@@ -7,7 +7,7 @@ from pathlib import Path
 
 from netclaw.adapters.discord.client import DiscordClient, Json, fields, text
 from netclaw.adapters.discord.components import TEXT_LIMIT
-from netclaw.adapters.discord.failures import NO_CONTENT_INTENT
+from netclaw.adapters.discord.failures import INTENT_FIX, NO_CONTENT_INTENT
 from netclaw.adapters.discord.files import FILE_LIMIT, Files
 from netclaw.adapters.discord.gateway import SILENCE_S
 from netclaw.adapters.discord.history import History
@@ -91,7 +91,7 @@ class DiscordDriver:
             raise TransientFailure(failure.sentence) from None
         flags = application.get("flags")
         if isinstance(flags, int) and not flags & _SEES_CONTENT:
-            raise FatalFailure(NO_CONTENT_INTENT)
+            raise FatalFailure(NO_CONTENT_INTENT, fix=INTENT_FIX)
         self._my_id = id_of(me, "id")
         if not self._my_id:
             raise TransientFailure("Discord does not say who we are.")

@@ -12,6 +12,8 @@ from netclaw.adapters.driver import DriverFailure, FatalFailure, RefusedFailure,
 
 UNREACHABLE = "Discord cannot be reached."
 WRONG_TOKEN = "Discord refuses the bot token."  # noqa: S105 - a sentence
+TOKEN_FIX = "Run `netclaw secrets set Discord.BotToken` with the token of the bot."  # noqa: S105
+INTENT_FIX = "Switch it on there, then run `netclaw daemon restart`."
 NO_CONTENT_INTENT = (
     "The Message Content intent is not switched on for the Discord application"
     " (Developer Portal, Bot, Privileged Gateway Intents)."
@@ -49,11 +51,14 @@ def failure_of(error: HTTPException) -> DriverFailure:
     if status in _BAD_TRY or status >= 500:
         return TransientFailure(f"Discord failed ({status}).")
     if status == 401:
-        return FatalFailure(WRONG_TOKEN)
+        return FatalFailure(WRONG_TOKEN, fix=TOKEN_FIX)
     if code:
         return RefusedFailure(f"{_HINTS.get(code, 'Discord does not do that')} ({code}).")
     if status == 404:
-        return FatalFailure("Discord's interface is not at this address.")
+        return FatalFailure(
+            "Discord's interface is not at this address (Discord.ApiBaseUrl).",
+            fix="Run `netclaw config unset Discord.ApiBaseUrl`, or correct it.",
+        )
     if status == 403:
         # Discord names a reason; what stands in front of it, and turns callers away, does not.
         return TransientFailure("Discord turns netclaw's address away (403).")
@@ -63,9 +68,9 @@ def failure_of(error: HTTPException) -> DriverFailure:
 def closed(code: int | None) -> DriverFailure:
     """What the gateway's last word means."""
     if code == 4004:
-        return FatalFailure(WRONG_TOKEN)
+        return FatalFailure(WRONG_TOKEN, fix=TOKEN_FIX)
     if code == 4014:
-        return FatalFailure(NO_CONTENT_INTENT)
+        return FatalFailure(NO_CONTENT_INTENT, fix=INTENT_FIX)
     if code in (4010, 4011, 4012, 4013):
         return FatalFailure(f"Discord's gateway does not serve netclaw ({code}).")
     return TransientFailure("Discord's event connection was lost.")

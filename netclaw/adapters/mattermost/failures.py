@@ -20,6 +20,10 @@ from netclaw.adapters.driver import (
 UNREACHABLE = "Mattermost cannot be reached."
 SENSELESS = "Mattermost's answer makes no sense."
 TOO_LONG = "Mattermost's answer is longer than netclaw reads."
+ELSEWHERE_FIX = (
+    "Run `netclaw config set Mattermost.ServerUrl ADDRESS`: the one with which people open"
+    " Mattermost, with its path if it has one."
+)
 ELSEWHERE = "Mattermost's interface is not at this address (Mattermost.ServerUrl)."
 AWAY = "Something else answers in Mattermost's place just now (Mattermost.ServerUrl)."
 
@@ -52,12 +56,15 @@ def failure_of(
         wait_s = _wait_s(headers, now_s)
         return TransientFailure("Mattermost is rate limiting.", retry_after_s=wait_s)
     if status == HTTPStatus.UNAUTHORIZED:
-        return FatalFailure(f"Mattermost refuses the token{f' ({code})' if code else ''}.")
+        return FatalFailure(
+            f"Mattermost refuses the token{f' ({code})' if code else ''}.",
+            fix="Run `netclaw secrets set Mattermost.BotToken` with the token of the bot account.",
+        )
     if status in _PASSING or (status >= 500 and status != HTTPStatus.NOT_IMPLEMENTED):
         return TransientFailure(f"Mattermost failed ({code or status}).")
     if status < 400 or (status in _NOBODYS and not code):
         # A redirect is not followed: the token would go along.
-        return TransientFailure(AWAY) if is_found else FatalFailure(ELSEWHERE)
+        return TransientFailure(AWAY) if is_found else FatalFailure(ELSEWHERE, fix=ELSEWHERE_FIX)
     return _refusal(status, code)
 
 

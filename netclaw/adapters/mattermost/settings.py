@@ -35,13 +35,16 @@ def read_settings(config: ChannelConfig) -> Settings:
     if not server:
         raise FatalFailure(
             "Mattermost's address is not set, or is none: set Mattermost.ServerUrl to something"
-            " like https://chat.example.com."
+            " like https://chat.example.com.",
+            fix="Run `netclaw config set Mattermost.ServerUrl https://chat.example.com`, with the"
+            " address of your server.",
         )
     token = config.secrets.get("bot_token", "")
     if not token.isascii() or not token.isalnum():
         raise FatalFailure(
             "Mattermost's bot token is not set, or is none:"
-            " netclaw secrets set Mattermost.BotToken."
+            " netclaw secrets set Mattermost.BotToken.",
+            fix="Run `netclaw secrets set Mattermost.BotToken` with the token of the bot account.",
         )
     host, port = _listen(config.options.get("callback_listen", "") or DEFAULT_LISTEN)
     return Settings(
@@ -60,7 +63,8 @@ def _action_url(given: str) -> str:
     if not address:
         raise FatalFailure(
             "The address for Mattermost's buttons is none: set Mattermost.CallbackUrl to something"
-            " like http://netclaw.example.com:5199, or leave it out."
+            " like http://netclaw.example.com:5199, or leave it out.",
+            fix="Run `netclaw config unset Mattermost.CallbackUrl`, or correct it.",
         )
     return address if address.endswith(ACTION_PATH) else address + ACTION_PATH
 
@@ -83,6 +87,7 @@ def _listen(given: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise FatalFailure(
             "The address to listen at for Mattermost's buttons is none: set"
-            f" Mattermost.CallbackListen to something like {DEFAULT_LISTEN}."
+            f" Mattermost.CallbackListen to something like {DEFAULT_LISTEN}.",
+            fix="Run `netclaw config unset Mattermost.CallbackListen`, or correct it.",
         )
     return host.removeprefix("[").removesuffix("]"), int(port)

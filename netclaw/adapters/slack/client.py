@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from netclaw.adapters.driver import ChannelConfig, FatalFailure, RefusedFailure, TransientFailure
-from netclaw.adapters.slack.failures import UNREACHABLE, failure_of
+from netclaw.adapters.slack.failures import UNREACHABLE, TokenKind, failure_of
 
 API_URL = "https://slack.com/api/"
 CALL_TIMEOUT_S = 30.0
@@ -36,9 +36,15 @@ class SlackClient:
     def require_tokens(self) -> None:
         """Raise `FatalFailure` for tokens that are missing or in each other's place."""
         if not self._bot_token.startswith("xox"):
-            raise FatalFailure("Slack's bot token (xoxb-...) is not set, or is no bot token.")
+            raise FatalFailure(
+                "Slack's bot token (xoxb-...) is not set, or is no bot token.",
+                fix=TokenKind.BOT.fix,
+            )
         if not self._app_token.startswith("xapp-"):
-            raise FatalFailure("Slack's app token (xapp-...) is not set, or is no app token.")
+            raise FatalFailure(
+                "Slack's app token (xapp-...) is not set, or is no app token.",
+                fix=TokenKind.APP.fix,
+            )
 
     @property
     def app_token(self) -> str:
@@ -74,14 +80,29 @@ class SlackClient:
             )
         return self._web
 
+    async def event_address(self) -> str:
+        """Where an event connection may be opened, once; raises `FatalFailure`, `TransientFailure`.
+
+        The one call that shows the app token.
+        """
+        call = self.web.apps_connections_open(app_token=self._app_token)
+        try:
+            return text(await self.ask(call, token=TokenKind.APP), "url")
+        except RefusedFailure as failure:
+            raise TransientFailure(failure.sentence) from None
+
     async def ask(
-        self, call: Awaitable[AsyncSlackResponse], *, is_optional: bool = False
+        self,
+        call: Awaitable[AsyncSlackResponse],
+        *,
+        is_optional: bool = False,
+        token: TokenKind = TokenKind.BOT,
     ) -> Mapping[str, object]:
         """The answer to a call; raises the `DriverFailure` that it means (`failure_of`)."""
         try:
             answer = await call
         except SlackApiError as error:
-            raise failure_of(error, is_optional=is_optional) from None
+            raise failure_of(error, is_optional=is_optional, token=token) from None
         except SlackClientError:
             raise RefusedFailure("Slack's library does not send that.") from None
         except (aiohttp.ClientError, OSError, TimeoutError):

@@ -18,8 +18,8 @@ import aiohttp
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from netclaw.adapters.driver import RefusedFailure, TransientFailure
-from netclaw.adapters.slack.client import SlackClient, sdk_log, text
+from netclaw.adapters.driver import TransientFailure
+from netclaw.adapters.slack.client import SlackClient, sdk_log
 from netclaw.adapters.slack.failures import UNREACHABLE
 
 PING_S = 10.0
@@ -66,15 +66,10 @@ class Connection(AsyncBaseSocketModeClient):
 
     async def connect(self) -> None:
         """Open it and wait until Slack serves it; raises `FatalFailure` or `TransientFailure`."""
-        try:
-            answer = await self._client.ask(
-                self.web_client.apps_connections_open(app_token=self.app_token)
-            )
-        except RefusedFailure as failure:
-            raise TransientFailure(failure.sentence) from None
+        address = await self._client.event_address()
         try:
             self._socket = await self._client.http.ws_connect(
-                text(answer, "url"), heartbeat=self._ping_s, proxy=self.web_client.proxy
+                address, heartbeat=self._ping_s, proxy=self.web_client.proxy
             )
             self._reading = asyncio.create_task(self._read(self._socket), name="slack events")
             await self._wait_for_hello()

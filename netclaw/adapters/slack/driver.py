@@ -25,6 +25,7 @@ from netclaw.adapters.driver import (
 )
 from netclaw.adapters.slack.client import SlackClient, text
 from netclaw.adapters.slack.connection import PING_S
+from netclaw.adapters.slack.failures import TokenKind
 from netclaw.adapters.slack.files import FILE_LIMIT, Files
 from netclaw.adapters.slack.lookups import Lookups
 from netclaw.adapters.slack.payloads import Self, read_message, thread_at, ts_of
@@ -71,7 +72,7 @@ class SlackDriver:
         except RefusedFailure as failure:
             raise TransientFailure(failure.sentence) from None
         if not text(answer, "bot_id"):
-            raise FatalFailure("Slack's bot token is a person's.")
+            raise FatalFailure("Slack's bot token is a person's.", fix=TokenKind.BOT.fix)
         self._me = Self(
             user_id=text(answer, "user_id"),
             bot_id=text(answer, "bot_id"),
@@ -80,6 +81,10 @@ class SlackDriver:
         return Account(
             user_id=self._me.user_id, name=text(answer, "user"), scope=text(answer, "team")
         )
+
+    async def check_rest(self) -> None:
+        """See `Thorough`: the app token, which `check` shows to nobody."""
+        await self._client.event_address()
 
     def events(self) -> AsyncIterator[Incoming]:
         """See `Driver`."""

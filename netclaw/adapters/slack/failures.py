@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 
 from slack_sdk.errors import SlackApiError
 
@@ -19,6 +20,34 @@ from netclaw.adapters.driver import (
 )
 
 UNREACHABLE = "Slack cannot be reached."
+
+
+class TokenKind(Enum):
+    """The two tokens of an app, as sentences name them."""
+
+    BOT = "bot token"
+    APP = "app token"
+
+    @property
+    def fix(self) -> str:
+        """What to do about one that is wrong."""
+        key = "Slack.BotToken" if self is TokenKind.BOT else "Slack.AppToken"
+        return f"Run `netclaw secrets set {key}` with the {self.value} of the app at Slack."
+
+    @property
+    def grant(self) -> str:
+        """What to do about one that may too little."""
+        if self is TokenKind.APP:
+            return (
+                "At Slack, make an app-level token with connections:write; then run"
+                " `netclaw secrets set Slack.AppToken`."
+            )
+        return (
+            "Add it to the app at Slack and install the app anew; then run"
+            " `netclaw secrets set Slack.BotToken` if the token is another one, else"
+            " `netclaw daemon restart`."
+        )
+
 
 _WRONG_TOKEN = frozenset(
     {
@@ -66,8 +95,10 @@ def code_of(error: SlackApiError) -> str:
     return _matching(_CODE, _field(error, "error"))
 
 
-def failure_of(error: SlackApiError, *, is_optional: bool = False) -> DriverFailure:
-    """What a failed call means.
+def failure_of(
+    error: SlackApiError, *, is_optional: bool = False, token: TokenKind = TokenKind.BOT
+) -> DriverFailure:
+    """What a failed call means that showed a `token` of this kind.
 
     A permission that is missing is fatal, unless the call `is_optional`: netclaw works without a
     thread status or a directory of people.
@@ -77,15 +108,18 @@ def failure_of(error: SlackApiError, *, is_optional: bool = False) -> DriverFail
     if code in _PASSING or status in _BAD_TRY or status >= 500:
         return _passing(code, status, _headers(error))
     if code in _WRONG_TOKEN:
-        return FatalFailure(f"Slack refuses the token ({code}).")
+        return FatalFailure(f"Slack refuses the {token.value} ({code}).", fix=token.fix)
     if code in _LACKING:
         needed = _matching(_SCOPE, _field(error, "needed"))
         sentence = f"The Slack app lacks a permission ({f'{code}: {needed}' if needed else code})."
-        return RefusedFailure(sentence) if is_optional else FatalFailure(sentence)
+        return RefusedFailure(sentence) if is_optional else FatalFailure(sentence, fix=token.grant)
     if code:
         return RefusedFailure(f"{_HINTS.get(code, 'Slack does not do that')} ({code}).")
     if status == 404:
-        return FatalFailure("Slack's interface is not at this address.")
+        return FatalFailure(
+            "Slack's interface is not at this address (Slack.ApiBaseUrl).",
+            fix="Run `netclaw config unset Slack.ApiBaseUrl`, or correct it.",
+        )
     return TransientFailure("Slack's answer makes no sense.")
 
 

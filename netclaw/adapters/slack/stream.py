@@ -137,7 +137,10 @@ class _Line:
 
     async def _renew(self, old: Connection, end: End) -> None:
         if end is End.SWITCHED_OFF:
-            raise FatalFailure("Socket Mode is switched off for the Slack app.")
+            raise FatalFailure(
+                "Socket Mode is switched off for the Slack app.",
+                fix="Switch it on at Slack, then run `netclaw daemon restart`.",
+            )
         if end is End.LOST:
             raise TransientFailure("Slack's event connection was lost.")
         self._require_patience()

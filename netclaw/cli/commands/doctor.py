@@ -73,7 +73,7 @@ def look(app: App) -> Iterator[Finding]:
         yield abilities.check_sandbox(loaded.session.tools, daemon.status)
         yield from abilities.check_models(loaded, is_running=is_running)
         yield from check_servers(loaded)
-        yield from check_channels(loaded)
+        yield from check_channels(loaded, daemon.status)
 
 
 def _show(app: App, finding: Finding) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,11 +15,24 @@ from netclaw.cli.doctor.findings import Finding, failed, passed, warned
 if TYPE_CHECKING:
     from netclaw.adapters.channel_config import ChannelConfig
     from netclaw.config.loaded import LoadedConfig
+    from netclaw.wire.v1.admin_pb2 import StatusResponse
 
 NAME = "channel"
 PATIENCE_S = 45.0
 """More than a check allows itself."""
 BUILT_IN = {"slack": "Slack", "discord": "Discord", "mattermost": "Mattermost"}
+ID_SHAPES = {
+    "slack": re.compile(r"[A-Z][A-Z0-9]+"),
+    "discord": re.compile(r"[0-9]+"),
+    "mattermost": re.compile(r"[a-z0-9]{26}"),
+}
+"""How the built-in platforms write ids; a name never looks like one."""
+EXAMPLES = {
+    "slack": "C0123456789 or U0123456789",
+    "discord": "123456789012345678",
+    "mattermost": "4xp9fdt77pncbef59f4k1qe83o",
+}
+AGAIN = "It is tried again by itself; look at what it names, or at the network, if it stays."
 SILENT = "The check did not answer."
 
 
@@ -35,21 +49,40 @@ class Answer:
     scope: str = ""
 
 
-def check_channels(loaded: LoadedConfig) -> Iterator[Finding]:
-    """How every enabled channel stands; all of them are asked at the same time."""
+def check_channels(loaded: LoadedConfig, status: StatusResponse | None = None) -> Iterator[Finding]:
+    """How every enabled channel stands; all of them are asked at the same time.
+
+    `status` is what a running daemon says: its own connection may fail of what no check tries.
+    """
     if not any(_may_be_enabled(loaded)):
         return
     from netclaw.adapters.configured import enabled_channels
 
     asking = [(config, _ask(config)) for config in enabled_channels(loaded.model).values()]
     for config, process in asking:
-        yield _finding(config, _answer(process))
+        answer = _answer(process)
+        yield _finding(config, answer)
+        if not answer.sentence:
+            yield from _of_daemon(config, status)
         if not _serves_anybody(config):
             yield warned(
                 NAME,
                 f"{config.name} serves nobody: no channel is allowed, and no direct message.",
                 f"Run `netclaw config set {_section(config)}.DefaultChannelId ID`.",
             )
+        yield from _names(config)
+
+
+def _of_daemon(config: ChannelConfig, status: StatusResponse | None) -> Iterator[Finding]:
+    """What keeps the daemon from a platform that knows us."""
+    for row in status.adapters if status is not None else ():
+        if row.channel != config.name or row.state == "ready" or not row.last_failure:
+            continue
+        message = f"{config.name}: the daemon's adapter is {row.state}: {row.last_failure}"
+        if row.state == "failed":
+            yield failed(NAME, message, "If that is mended, run `netclaw daemon restart`.")
+        else:
+            yield warned(NAME, message, AGAIN)
 
 
 def _may_be_enabled(loaded: LoadedConfig) -> Iterator[bool]:
@@ -65,13 +98,30 @@ def _serves_anybody(config: ChannelConfig) -> bool:
     )
 
 
+def _names(config: ChannelConfig) -> Iterator[Finding]:
+    """What stands where an id belongs and is none: it matches nobody, silently."""
+    shape = ID_SHAPES.get(config.name)
+    if shape is None:
+        return
+    places = config.allowed_channel_ids | {config.default_channel_id} - {""}
+    for key, given in (
+        ("AllowedChannelIds", places),
+        ("AllowedUserIds", config.allowed_user_ids),
+        ("ChannelAudiences", config.channel_audiences.keys() - {"dm"}),
+    ):
+        wrong = sorted(each for each in given if shape.fullmatch(each) is None)
+        if wrong:
+            key = "DefaultChannelId" if wrong == [config.default_channel_id] else key
+            yield warned(
+                NAME,
+                f"{config.name}: no id, so nobody is meant by it: {', '.join(wrong)}"
+                f" ({_section(config)}.{key}).",
+                f"Write the id instead of a name, like {EXAMPLES[config.name]}.",
+            )
+
+
 def _section(config: ChannelConfig) -> str:
     return BUILT_IN.get(config.name, f"Channels.{config.name}")
-
-
-def _tokens(config: ChannelConfig) -> str:
-    """Keys of the section that hold what the platform knows us by."""
-    return "AppToken` or `Slack.BotToken" if config.name == "slack" else "BotToken"
 
 
 def _ask(config: ChannelConfig) -> subprocess.Popen[bytes]:
@@ -123,7 +173,8 @@ def _finding(config: ChannelConfig, answer: Answer) -> Finding:
             NAME,
             message,
             answer.fix
-            or f"Mend what it names; a token is set with `netclaw secrets set"
-            f" {_section(config)}.{_tokens(config)}`.",
+            or "Mend what it names: a token with `netclaw secrets set"
+            f" {_section(config)}.BotToken`; after a change at the platform run"
+            " `netclaw daemon restart`.",
         )
-    return warned(NAME, message, "It is tried again by itself; look at the network if it stays.")
+    return warned(NAME, message, AGAIN)

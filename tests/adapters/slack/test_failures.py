@@ -128,6 +128,26 @@ async def test_an_app_token_that_is_revoked_alone_is_fatal(
         await anext(driver.events())
 
 
+@pytest.mark.requirement("channel_host.doctor-whole")
+async def test_doctor_tries_both_tokens_and_names_the_one_that_is_refused(
+    slack: SlackServer, driver: SlackDriver
+) -> None:
+    await driver.check()
+    await driver.check_rest()
+    slack.errors["apps.connections.open"] = {"error": "invalid_auth"}
+    with pytest.raises(FatalFailure, match="app token") as failed:
+        await driver.check_rest()
+    assert "netclaw secrets set Slack.AppToken" in failed.value.fix
+    slack.errors["apps.connections.open"] = {"error": "missing_scope"}
+    with pytest.raises(FatalFailure) as failed:
+        await driver.check_rest()
+    assert "connections:write" in failed.value.fix
+    slack.errors["auth.test"] = {"error": "invalid_auth"}
+    with pytest.raises(FatalFailure, match="bot token") as failed:
+        await driver.check()
+    assert "netclaw secrets set Slack.BotToken" in failed.value.fix
+
+
 @pytest.mark.requirement("channels_slack.optional")
 async def test_what_the_app_may_not_do_is_left_out(
     slack: SlackServer, driver: SlackDriver, tmp_path: Path
