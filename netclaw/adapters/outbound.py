@@ -235,9 +235,17 @@ class Deliveries:
         try:
             await bounded(self._driver.edit(post.thread, post_id, post.text, ()))
         except RefusedFailure:
+            await self._take_away(post.thread, post_id)
             return ""
         self._live.replaced(item.turn_id, post.thread)
         return post_id
+
+    async def _take_away(self, thread: Thread, post_id: str) -> None:
+        """What cannot be changed any more and is not gone would stand beside its reply."""
+        try:
+            await bounded(self._driver.delete(thread, post_id))
+        except RefusedFailure as failure:
+            _log.warning("an unfinished reply stays: %s", failure.sentence)
 
     async def _made(self, item: OutboxItem, post: Post) -> str:
         """The post of a part: the one that is there, or a new one."""

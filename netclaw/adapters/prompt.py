@@ -112,14 +112,14 @@ class Prompt:
         buttons = self._buttons() if driver.abilities.has_buttons else ()
         found = self.post_id or (await self._find(driver, self.key) if is_repeat else None)
         self.shown_at_ms = self.approval.asked_at_ms if found else now_ms
-        if found and await _is_edited(driver, self.thread, found, last, buttons):
+        if found and await is_edited(driver, self.thread, found, last, buttons):
             self.post_id = found
             return
         post = Post(thread=self.thread, key=self.key, text=last, buttons=buttons)
         self.post_id = await bounded(driver.post(post))
         if is_repeat and driver.abilities.enforces_keys:
             # It may be the post of an earlier attempt, with buttons that nobody knows.
-            await _is_edited(driver, self.thread, self.post_id, last, buttons)
+            await is_edited(driver, self.thread, self.post_id, last, buttons)
 
     def is_later_than(self, received: Received) -> bool:
         """Whether a letter was written before this was shown: it was meant for another one."""
@@ -139,7 +139,7 @@ class Prompt:
         if not self.post_id:
             return
         if driver.abilities.has_edit:
-            await _is_edited(driver, self.thread, self.post_id, text, ())
+            await is_edited(driver, self.thread, self.post_id, text, ())
             return
         post = Post(thread=self.thread, key=f"{self.key}.end", text=text)
         if await self._find(driver, post.key) is None:
@@ -162,10 +162,10 @@ class Prompt:
         )
 
 
-async def _is_edited(
+async def is_edited(
     driver: Driver, thread: Thread, post_id: str, text: str, buttons: tuple[Button, ...]
 ) -> bool:
-    """Replace a post; False if it is gone."""
+    """Replace a post; False if it is gone, or may not be changed any more."""
     try:
         await bounded(driver.edit(thread, post_id, text, buttons))
     except RefusedFailure:

@@ -29,7 +29,7 @@ from netclaw.adapters.letters import Choice, Unclear, read_reply
 from netclaw.adapters.names import source_kind_of
 from netclaw.adapters.notes import Notes
 from netclaw.adapters.parts import HostContext
-from netclaw.adapters.prompt import Prompt, is_anybodys, key_in, key_of, may_answer
+from netclaw.adapters.prompt import Prompt, is_anybodys, is_edited, key_in, key_of, may_answer
 from netclaw.adapters.prompt_text import NOT_ONE, NOT_YOURS, STALE, asked_again, refusal_of
 from netclaw.core.authority import Authenticity
 from netclaw.core.errors import (
@@ -389,9 +389,9 @@ class ConsentPrompts:
             return
         found = await bounded(self._driver.find_post(clicked.thread, key))
         if found == clicked.post_id and self._driver.abilities.has_edit:
-            try:
-                await bounded(self._driver.edit(clicked.thread, found, STALE, ()))
-            except RefusedFailure:
-                _log.info("prompt %s is gone", key)
-        elif found in (None, clicked.post_id):
+            # Gone, or not to be changed any more: whoever pressed is told all the same.
+            if await is_edited(self._driver, clicked.thread, found, STALE, ()):
+                return
+            _log.info("prompt %s is left as it is", key)
+        if found in (None, clicked.post_id):
             await self._notes.say_once(clicked.thread, f"{key}.stale", STALE)

@@ -10,6 +10,7 @@ import pytest
 from netclaw.adapters.driver import (
     Abilities,
     Post,
+    RefusedFailure,
     Thread,
     TransientFailure,
 )
@@ -229,6 +230,22 @@ async def test_a_reply_whose_live_post_was_deleted_is_posted() -> None:
     async with running(bench):
         await until(lambda: bench.counters["delivered"] == 1)
     assert bench.driver.shown(HERE) == ["whole"]
+
+
+@pytest.mark.requirement("channels.live-edit")
+@pytest.mark.parametrize("may_go", [True, False])
+async def test_a_live_post_that_may_not_be_changed_is_taken_away(*, may_go: bool) -> None:
+    bench = Bench(live=Live(t1="m1"))
+    bench.driver.posts.append(_post("partly"))
+    bench.driver.ids["live"] = "m1"
+    bench.driver.edit_failures.append(RefusedFailure("It is too old to be changed."))
+    if not may_go:
+        bench.driver.delete_failures.append(RefusedFailure("You may not delete this."))
+    bench.link.reply(HERE, "whole", turn="t1")
+    async with running(bench):
+        await until(lambda: bench.counters["delivered"] == 1)
+    assert bench.driver.calls == ["edit m1", "delete m1", "post 1.0"]
+    assert bench.driver.shown(HERE)[-1] == "whole"
 
 
 def _post(text: str) -> Post:

@@ -188,6 +188,19 @@ async def test_a_platform_that_cannot_tell_hears_of_a_stale_press_once() -> None
         assert bench.driver.shown(HERE) == [STALE]
 
 
+@pytest.mark.requirement("channels.prompt-stale")
+async def test_whoever_presses_a_button_that_cannot_be_taken_away_is_told_once() -> None:
+    async with running(Bench()) as bench:
+        await bench.ask(request_of())
+        token = bench.token("Once")
+        too_old = RefusedFailure("It is too old to be changed.")
+        bench.driver.edit_failures.extend([too_old] * 3)
+        await bench.end()
+        await bench.press(token)
+        await bench.press(token)
+        assert bench.driver.shown(HERE)[1:] == [STALE]
+
+
 @pytest.mark.requirement("channels.prompt-restart")
 async def test_another_start_finds_its_prompt_again_and_renews_the_buttons() -> None:
     first = Bench()
