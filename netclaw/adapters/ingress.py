@@ -151,10 +151,11 @@ class Pipeline:
             counters.duplicates += 1
             return Outcome(reason="duplicate")
         standing = judge(self._context.config, received)
-        if isinstance(standing, Refusal):
+        if isinstance(standing, Refusal) and not received.is_own:
             counters.denied += 1
             return Outcome(reason=standing.value)
-        if received.is_own or received.is_bot:
+        if isinstance(standing, Refusal) or received.is_own or received.is_bot:
+            # Our own posts are nobody whom the lists keep out, and are not counted as that.
             counters.ignored += 1
             return Outcome(reason="own_message" if received.is_own else "bot_message")
         if await self._take_letter(received):

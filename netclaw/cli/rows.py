@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from netclaw.cli.app import JsonRow, JsonValue, compact
+from netclaw.cli.words import ago
 
 if TYPE_CHECKING:
     from netclaw.wire.v1 import admin_pb2, common_pb2, gateway_pb2
@@ -204,8 +205,8 @@ def adapter_row(row: admin_pb2.AdapterRow) -> JsonRow:
     )
 
 
-def adapter_text(row: admin_pb2.AdapterRow) -> str:
-    """The same in a few words."""
+def adapter_text(row: admin_pb2.AdapterRow, *, is_failure_told: bool = False) -> str:
+    """The same in a few words; without the last failure if that `is_failure_told` elsewhere."""
     words = row.state
     if row.account:
         words += f" as {row.account}"
@@ -216,6 +217,11 @@ def adapter_text(row: admin_pb2.AdapterRow) -> str:
     if row.counters:
         words += f", {row.counters.get('admitted', 0)} in"
         words += f", {row.counters.get('delivered', 0)} out"
+        if row.counters.get("denied", 0):
+            words += f", {row.counters['denied']} not served"
+    if row.last_failure and not is_failure_told:
+        when_ago = f" {ago(row.last_failure_at_ms)}" if row.last_failure_at_ms else ""
+        words += f"; last failure{when_ago}: {row.last_failure}"
     return words
 
 

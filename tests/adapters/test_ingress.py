@@ -122,6 +122,8 @@ def test_ids_are_remembered_up_to_a_limit_and_the_oldest_goes_first() -> None:
         (message("e1", "just talk"), "ignored"),
         (message("e1", US), "ignored"),
         (message("e1", is_own=True), "ignored"),
+        # By the lists nobody would serve us, and yet nobody was kept out.
+        (message("e1", sender="BOT", is_own=True, where=thread(channel="C9")), "ignored"),
         (message("e1", is_bot=True), "ignored"),
     ],
 )

@@ -17,7 +17,7 @@ READY = AdapterRow(
     last_failure="The connection to the platform ended.",
     last_failure_at_ms=1_000,
     restarts=2,
-    counters={"received": 9, "admitted": 7, "delivered": 6},
+    counters={"received": 9, "admitted": 7, "delivered": 6, "denied": 1},
 )
 FAILED = AdapterRow(channel="discord", state="failed", last_failure="The token is refused.")
 
@@ -36,12 +36,13 @@ def test_a_row_tells_account_failure_and_counters(cli: Cli, daemon: ScriptedDaem
             "lastFailure": "The connection to the platform ended.",
             "lastFailureAt": "1970-01-01T00:00:01.000Z",
             "restarts": 2,
-            "counters": {"admitted": 7, "delivered": 6, "received": 9},
+            "counters": {"admitted": 7, "delivered": 6, "denied": 1, "received": 9},
         },
         {"channel": "discord", "state": "failed", "lastFailure": "The token is refused."},
     ]
     human = cli.ok("daemon", "status").out
-    assert "ready as helper of T1, process 5, 7 in, 6 out" in human
+    assert "ready as helper of T1, process 5, 7 in, 6 out, 1 not served; last failure " in human
+    assert "failed; last failure: The token is refused." in human
 
 
 @pytest.mark.requirement("channels.disabled-listed")
@@ -60,4 +61,10 @@ def test_a_channel_that_cannot_work_degrades_and_says_why(cli: Cli, daemon: Scri
     daemon.status.adapters.extend([READY, FAILED])
     found = cli("status", "--json")
     assert (found.code, found.json["overall"]) == (2, "degraded")
-    assert found.json["reasons"] == ["The discord adapter is failed: The token is refused."]
+    assert found.json["reasons"] == [
+        "The discord adapter is failed: The token is refused. See `netclaw doctor`."
+    ]
+    human = cli("status").out
+    assert human.count("The token is refused.") == 1
+    assert "; last failure " in human, "a channel that is ready may have given something up"
+    assert "The connection to the platform ended." in human

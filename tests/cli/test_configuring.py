@@ -199,7 +199,7 @@ def test_a_wrong_key_or_value_leaves_the_file_untouched(
 @pytest.mark.parametrize(
     ("reply", "applied", "said"),
     [
-        (ReloadResponse(), "unchanged", "nothing changed in effect"),
+        (ReloadResponse(), "unchanged", "in force; the daemon had nothing to change"),
         (ReloadResponse(changed=True), "live", "in force"),
         (ReloadResponse(changed=True, restarting=True, generation=1), "restarted", "restarted"),
     ],

@@ -108,7 +108,7 @@ def _show_change(app: App, key: str, applied: JsonRow, done: str) -> None:
         return
     how = {
         "next-start": "in force at the next start of the daemon",
-        "unchanged": "nothing changed in effect",
+        "unchanged": "in force; the daemon had nothing to change",
         "live": "in force",
         "restarted": "in force; the daemon restarted",
     }

@@ -33,6 +33,7 @@ secrets = LazyGroup(
     examples=(
         "netclaw secrets set Providers.anthropic.ApiKey",
         "netclaw secrets set Providers.anthropic.ApiKey - < key.txt",
+        "netclaw secrets set Slack.BotToken",
     ),
 )
 @click.argument("key", metavar="DOTTED.KEY", shell_complete=secret_keys)
@@ -40,7 +41,9 @@ secrets = LazyGroup(
 def set_secret(app: App, *, key: str, value: str | None) -> None:
     """Store a credential.
 
-    The middle part of the key is a provider's name in netclaw.json (`netclaw provider list`).
+    Of a model service the middle part of the key is the provider's name in netclaw.json
+    (`netclaw provider list`); a channel's tokens are Slack.AppToken and Slack.BotToken,
+    Discord.BotToken, Mattermost.BotToken. A running daemon takes it over at once.
     Without VALUE it is asked for without echo, or read from standard input; so it stays out of
     the shell's history and the process list.
     """

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HEALTHY, DEGRADED, DOWN, HUNG = "healthy", "degraded", "down", "hung"
 _EXIT = {HEALTHY: EXIT_OK, DEGRADED: EXIT_USAGE, DOWN: EXIT_FAILURE}
 _COLOUR = {HEALTHY: "green", DEGRADED: "yellow", DOWN: "red"}
+_GOOD_ADAPTER = ("ready", "running", "healthy", "disabled")
 _GOOD_STORAGE = ("", "ok")
 
 
@@ -86,8 +87,9 @@ def judge(found: admin_pb2.StatusResponse) -> tuple[str, list[str]]:
     reasons += [
         f"The {row.channel} adapter is {row.state}"
         + (f": {row.last_failure}" if row.last_failure else ".")
+        + (" See `netclaw doctor`." if row.state == "failed" else "")
         for row in found.adapters
-        if row.state not in ("ready", "running", "healthy", "disabled")
+        if row.state not in _GOOD_ADAPTER
     ]
     return (DEGRADED if reasons else HEALTHY), reasons
 
@@ -174,7 +176,10 @@ def _facts(home: Home, found: admin_pb2.StatusResponse) -> list[tuple[str, str]]
         facts.append(("changes", f"{waiting_notices} to be told: netclaw signals watches"))
     if found.outbox_waiting:
         facts.append(("outbox", f"{count(found.outbox_waiting)} waiting"))
-    facts += [(row.channel, adapter_text(row)) for row in found.adapters]
+    facts += [
+        (row.channel, adapter_text(row, is_failure_told=row.state not in _GOOD_ADAPTER))
+        for row in found.adapters
+    ]
     return [*facts, ("daemon", f"process {found.pid}"), ("home", str(home.root))]
 
 
