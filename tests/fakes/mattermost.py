@@ -74,6 +74,8 @@ class MattermostServer:
     """The same of a channel."""
     closed: set[str] = field(default_factory=set)
     """Channels that may not be read, though they are listed."""
+    unknown: set[str] = field(default_factory=set)
+    """Calls, by name, that the server does not know: it is an old one."""
     is_revoked: bool = False
     away: web.HTTPException | None = None
     """What the proxy in front of it answers while the server is not there."""
@@ -228,6 +230,7 @@ class MattermostServer:
             return web.Response(status=500, text="oops")
         try:
             self._check_token(request)
+            self._check_known(name)
             answer = await work(request, content)
         except Refusal as refusal:
             return web.json_response(refusal.body, status=refusal.status)
@@ -241,6 +244,10 @@ class MattermostServer:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.is_revoked or given != BOT_TOKEN:
             raise Refusal(401, "api.context.session_expired.app_error")
+
+    def _check_known(self, name: str) -> None:
+        if name in self.unknown:
+            raise Refusal(404, "api.context.404.app_error")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if self.away is not None:
@@ -293,9 +300,14 @@ class MattermostServer:
         size = min(int(request.query["per_page"]), self.channel_page_size)
         first = int(request.query.get("page", "0")) * size
         page = newest[first : first + size]
-        # The beginnings of their threads come along, and are not in the order.
-        roots = [posts[post["root_id"]] for post in page if post["root_id"]]
-        return listed(page) | {"posts": listed([*page, *roots])["posts"]}
+        # The beginnings of their threads come along, and are not in the order; all else as well,
+        # unless that is not wanted.
+        roots = {post["root_id"] for post in page} - {""}
+        is_whole = request.query.get("skipFetchThreads") != "true"
+        more = [
+            one for one in inside if one["id"] in roots or (is_whole and one["root_id"] in roots)
+        ]
+        return listed(page) | {"posts": listed([*page, *more])["posts"]}
 
     async def _make(self, _: web.Request, given: Json) -> Json:
         pending = str(given.get("pending_post_id", ""))
@@ -323,7 +335,8 @@ class MattermostServer:
             raise Refusal(403, "api.context.permissions.app_error")
         _check_length(given["message"])
         post["message"] = given["message"]
-        post["props"] = dict(given["props"], from_bot="true")
+        # As a whole: before version 11 the mark of a bot goes with the rest.
+        post["props"] = dict(given["props"])
         post["update_at"] += 1
         return shown(post)
 

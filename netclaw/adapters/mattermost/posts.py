@@ -21,6 +21,8 @@ from netclaw.adapters.mattermost.text import to_mattermost
 PAGE = 200
 RECENT = 200
 """How many of a channel's posts are looked through for one that begins a thread."""
+ALONE = {"skipFetchThreads": "true"}
+"""Else the whole thread comes with every reply."""
 KNOWN = 4096
 """Posts whose keys are kept in memory, for changing them."""
 
@@ -118,7 +120,8 @@ class Posts:
         return False
 
     def _props(self, thread: Thread, key: str, buttons: tuple[Button, ...]) -> Json:
-        made: Json = {KEY: key}
+        # A change would take the server's own mark away, and other machines would answer us.
+        made: Json = {KEY: key, "from_bot": "true"}
         shown = attachments(buttons, thread, self._settings.action_url, self._settings.token)
         return made | {"attachments": shown} if shown else made
 
@@ -130,7 +133,7 @@ class Posts:
         answer = await self._client.ask(
             "GET",
             f"/channels/{piece(thread.channel_id)}/posts",
-            query={"per_page": str(RECENT), "page": "0"},
+            query={"per_page": str(RECENT), "page": "0"} | ALONE,
         )
         for post in reversed(posts_of(answer)):
             if not text(post, "root_id"):
@@ -170,9 +173,9 @@ async def posts_since(client: Client, channel_id: str, since: int) -> list[Mappi
     found: dict[str, Mapping[str, object]] = {}
     page = 0
     while True:
-        query = {"per_page": str(PAGE), "page": str(page)}
+        query = {"per_page": str(PAGE), "page": str(page)} | ALONE
         answer = await client.ask("GET", f"/channels/{piece(channel_id)}/posts", query=query)
-        # The posts that these ones answer come along, out of their order.
+        # The posts that began their threads come along, out of the order.
         listed, order = posts_of(answer), answer.get("order")
         ids = set(map(str, order)) if isinstance(order, list) else set()
         times = [number(post, "create_at") for post in listed if text(post, "id") in ids]

@@ -121,16 +121,7 @@ class _Line:
         self.health = Health.CONNECTING
 
     async def connect(self, me: Self) -> None:
-        """Make a connection that goes on where the last one ended, and ask for what it cannot.
-
-        Raises `FatalFailure` or `TransientFailure`: a call that is refused may be taken later.
-        """
-        try:
-            await self._connect(me)
-        except RefusedFailure as failure:
-            raise TransientFailure(failure.sentence) from None
-
-    async def _connect(self, me: Self) -> None:
+        """Make a connection that goes on where the last one ended, and ask for what it cannot."""
         self._me = me
         self.health = Health.CONNECTING
         self._held = []
@@ -246,7 +237,13 @@ class _Line:
         What is asked for may have been given before: the host knows each by its id.
         """
         missed: list[Json] = []
-        for channel in await self._places.all():
+        try:
+            channels = await self._places.all()
+        except RefusedFailure as failure:
+            # Servers before 6.1 do not tell. What comes from now on is worth more.
+            _log.warning("what was missed stays so: %s", failure.sentence)
+            return
+        for channel in channels:
             if channel.last_post_at < since:
                 continue
             self._places.learn(channel)

@@ -108,6 +108,51 @@ async def test_a_channel_that_is_closed_keeps_nothing_of_the_others_away(
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_long_thread_does_not_come_with_each_of_its_posts(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.channel_page_size = 2
+    root = await mattermost.say("root")
+    large = {"of others": "x" * (LARGEST // 8)}
+    for _ in range(9):
+        mattermost.store.add_post(CHANNEL, ANN, "large", root=root["id"], props=large)
+    assert (await inbox.message()).text == "root"
+    mattermost.events.forgets = True
+    mattermost.store.add_post(CHANNEL, ANN, "missed", root=root["id"])
+    await mattermost.events.drop()
+    texts = [(await inbox.message()).text for _ in range(11)]
+    assert texts == ["root", *["large"] * 9, "missed"]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_server_that_does_not_tell_of_channels_is_served_from_now_on(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.unknown.add("channels")
+    mattermost.events.forgets = True
+    await mattermost.events.drop()
+    async with asyncio.timeout(PATIENCE_S):
+        while "channels" not in [call.name for call in mattermost.calls]:
+            await asyncio.sleep(0.01)
+    await mattermost.say("after")
+    assert (await inbox.message()).text == "after"
+
+
+@pytest.mark.requirement("channels_mattermost.read")
+async def test_a_post_of_ours_stays_a_machines_when_it_is_changed(
+    mattermost: MattermostServer, driver: MattermostDriver, inbox: Inbox
+) -> None:
+    await mattermost.say("hello")
+    thread = (await inbox.message()).thread
+    post_id = await driver.post(Post(thread=thread, key="1.0", text="half"))
+    await driver.edit(thread, post_id, "whole", ())
+    assert mattermost.store.posts[post_id]["props"]["from_bot"] == "true"
+    assert await driver.find_post(thread, "1.0") == post_id
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
 async def test_what_could_not_be_read_and_what_came_behind_it_comes_again(
     mattermost: MattermostServer, inbox: Inbox
 ) -> None:
