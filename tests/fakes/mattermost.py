@@ -76,6 +76,9 @@ class MattermostServer:
     """Channels that may not be read, though they are listed."""
     unknown: set[str] = field(default_factory=set)
     """Calls, by name, that the server does not know: it is an old one."""
+    burst: int = 0
+    """After so many pages of channels one is refused as too many; 0: none."""
+    pages: int = 0
     is_revoked: bool = False
     away: web.HTTPException | None = None
     """What the proxy in front of it answers while the server is not there."""
@@ -231,6 +234,8 @@ class MattermostServer:
         try:
             self._check_token(request)
             self._check_known(name)
+            if name == "channel_posts" and self._is_too_often():
+                return _limited({"Retry-After": str(self.retry_after_s)})
             answer = await work(request, content)
         except Refusal as refusal:
             return web.json_response(refusal.body, status=refusal.status)
@@ -244,6 +249,10 @@ class MattermostServer:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.is_revoked or given != BOT_TOKEN:
             raise Refusal(401, "api.context.session_expired.app_error")
+
+    def _is_too_often(self) -> bool:
+        self.pages += 1
+        return bool(self.burst) and self.pages % (self.burst + 1) == 0
 
     def _check_known(self, name: str) -> None:
         if name in self.unknown:

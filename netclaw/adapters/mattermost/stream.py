@@ -34,6 +34,11 @@ RESUMES_IN_S = 60.0
 """More than so many are left to the host, which waits longer every time."""
 MARGIN_MS = 10_000
 """Posts of so long before the newest one that was seen are asked for too: posts may come late."""
+ATTEMPTS = 5
+SHORTEST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 30.0
+"""Of what a server that is asked too often wants to be waited."""
+LIMITED = "Mattermost does not tell what was missed: it is rate limiting."
 LOST = "Mattermost's event connection was lost."
 
 WhoAmI = Callable[[], Awaitable[Self]]
@@ -248,10 +253,22 @@ class _Line:
                 continue
             self._places.learn(channel)
             try:
-                missed += await posts_since(self._client, channel.id, since)
+                missed += await self._posts_since(channel.id, since)
             except RefusedFailure as failure:
                 # It is closed, or not ours any more: no reason to go without the others.
                 _log.warning("what was missed in %s stays so: %s", channel.id, failure.sentence)
         for post in sorted(missed, key=order_of_post):
             self._resume.newest_at_ms = max(self._resume.newest_at_ms, number(post, "create_at"))
             self._found.put_nowait(post)
+
+    async def _posts_since(self, channel_id: str, since: int) -> list[Json]:
+        """A channel's; many channels are more than a server wants to be asked for at once, and who
+        began anew every time would never be through."""
+        for _ in range(ATTEMPTS):
+            try:
+                return await posts_since(self._client, channel_id, since)
+            except TransientFailure as failure:
+                if failure.retry_after_s is None or failure.retry_after_s > LONGEST_PAUSE_S:
+                    raise
+                await asyncio.sleep(max(failure.retry_after_s, SHORTEST_PAUSE_S))
+        raise TransientFailure(LIMITED)

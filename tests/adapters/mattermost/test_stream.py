@@ -125,6 +125,25 @@ async def test_a_long_thread_does_not_come_with_each_of_its_posts(
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
+async def test_a_server_that_limits_calls_is_asked_for_all_channels_in_the_end(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    others = [an_id(f"other{number}") for number in range(5)]
+    for channel in others:
+        mattermost.store.add_channel(channel, "O", "other", TEAM)
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.burst = 3
+    mattermost.retry_after_s = 0.01
+    mattermost.events.forgets = True
+    for channel in others:
+        mattermost.store.add_post(channel, ANN, f"missed in {channel}")
+    await mattermost.events.drop()
+    texts = [(await inbox.message()).text for _ in range(len(others) + 1)]
+    assert texts == ["before", *(f"missed in {channel}" for channel in others)]
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
 async def test_a_server_that_does_not_tell_of_channels_is_served_from_now_on(
     mattermost: MattermostServer, inbox: Inbox
 ) -> None:
