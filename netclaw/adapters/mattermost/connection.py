@@ -67,17 +67,21 @@ class Resume:
         return {"connection_id": self.connection_id, "sequence_number": str(self.expected)}
 
     def begin_anew(self) -> None:
-        """Have no connection to go on with; what it would have brought is asked for."""
+        """Have no connection to go on with: the server has passed over something, or brings again
+        what cannot be taken. What it would have brought is asked for."""
         self.connection_id, self.expected = "", 0
+        self.fall_behind(self.newest_at_ms)
 
     def greet(self, connection_id: str) -> None:
         """The server begins a connection."""
-        if self.newest_at_ms:
-            self.fall_behind(self.newest_at_ms)
+        self.fall_behind(self.newest_at_ms)
         self.connection_id, self.expected = connection_id, 1
 
     def fall_behind(self, at_ms: int) -> None:
-        """Posts from this time on may have been missed."""
+        """Posts from this time on may have been missed; 0 is no time, or all that was ever said
+        would be."""
+        if at_ms <= 0:
+            return
         known = self.behind_since_ms
         self.behind_since_ms = at_ms if known is None else min(known, at_ms)
 
@@ -197,6 +201,8 @@ class Connection:
                 # It would come again with every connection, and nothing behind it.
                 end = End.GAP
         finally:
+            if end is End.GAP:
+                self._resume.begin_anew()
             self._tell(self, end)
 
     def _read_frame(self, frame: Json) -> End | None:

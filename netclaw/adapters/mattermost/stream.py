@@ -141,11 +141,17 @@ class _Line:
         if before is not None:
             await before.close()
         server_ms = await connection.connect()
-        if self._resume.behind_since_ms is not None:
-            await self._ask_for_missed(self._resume.behind_since_ms - MARGIN_MS)
-        self._resume.behind_since_ms = None
-        if not self._resume.newest_at_ms:
-            self._resume.newest_at_ms = server_ms or time.time_ns() // 1_000_000
+        since, self._resume.behind_since_ms = self._resume.behind_since_ms, None
+        if since is not None:
+            try:
+                await self._ask_for_missed(since - MARGIN_MS)
+            except BaseException:
+                self._resume.fall_behind(since)
+                raise
+        # What was made from the connection on comes on it, and no later than that is known of what
+        # was asked for, channel by channel.
+        begun_ms = server_ms or (0 if self._resume.newest_at_ms else time.time_ns() // 1_000_000)
+        self._resume.newest_at_ms = max(self._resume.newest_at_ms, begun_ms)
         held, self._held = self._held, None
         for post in held:
             self._found.put_nowait(post)
@@ -208,10 +214,6 @@ class _Line:
     def _end(self, end: End) -> None:
         _log.info("the event connection ended: %s", end.value)
         self.health = Health.CONNECTING
-        if end is End.GAP:
-            # The server has passed over something: what it knows of the connection is of no use.
-            self._resume.begin_anew()
-            self._resume.fall_behind(self._resume.newest_at_ms)
 
     def _take(self, event: str, data: Json) -> None:
         """An event of the connection; all but new posts are of no interest."""
@@ -258,7 +260,6 @@ class _Line:
                 # It is closed, or not ours any more: no reason to go without the others.
                 _log.warning("what was missed in %s stays so: %s", channel.id, failure.sentence)
         for post in sorted(missed, key=order_of_post):
-            self._resume.newest_at_ms = max(self._resume.newest_at_ms, number(post, "create_at"))
             self._found.put_nowait(post)
 
     async def _posts_since(self, channel_id: str, since: int) -> list[Json]:

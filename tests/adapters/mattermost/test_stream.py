@@ -30,8 +30,21 @@ def test_events_have_an_order() -> None:
         Order.NEXT,
     ]
     assert resume.query == {"connection_id": "c1", "sequence_number": "3"}
+    assert resume.behind_since_ms is None, "nothing was heard yet, and so nothing missed"
+    resume.newest_at_ms = 7
     resume.begin_anew()
     assert resume.query == {}
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+@pytest.mark.parametrize("newest_ms", [0, 7])
+def test_what_was_missed_begins_with_what_was_heard(newest_ms: int) -> None:
+    # Else all that was ever said would be taken for missed, and answered.
+    resume = Resume(newest_at_ms=newest_ms)
+    resume.begin_anew()
+    resume.fall_behind(0)
+    resume.greet("c1")
+    assert resume.behind_since_ms == (newest_ms or None)
 
 
 @pytest.mark.requirement("channels_mattermost.resume")
@@ -242,6 +255,40 @@ async def test_an_event_that_is_too_large_is_passed_over(
     await mattermost.say("x", channel=OTHER, props={"of others": "x" * LARGEST})
     await mattermost.say("behind it")
     assert (await inbox.message()).text == "behind it"
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_an_event_that_is_too_large_is_passed_over_by_who_comes_back(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.store.add_channel(OTHER, "O", "other", TEAM)
+    await mattermost.events.drop()
+    await mattermost.say("x", channel=OTHER, props={"of others": "x" * LARGEST})
+    await mattermost.say("behind it")
+    assert (await inbox.message()).text == "behind it"
+
+
+@pytest.mark.requirement("channels_mattermost.resume")
+async def test_what_was_asked_for_says_nothing_of_what_comes_by_itself(
+    mattermost: MattermostServer, inbox: Inbox
+) -> None:
+    mattermost.store.add_channel(OTHER, "O", "other", TEAM)
+    await mattermost.say("before")
+    assert (await inbox.message()).text == "before"
+    mattermost.events.forgets = True
+    later = mattermost.store.add_post(OTHER, ANN, "asked for long after the others")
+    later["create_at"] += 3_600_000
+    mattermost.store.channels[OTHER]["last_post_at"] = later["create_at"]
+    await mattermost.events.drop()
+    texts = [(await inbox.message()).text for _ in range(2)]
+    assert texts == ["before", later["message"]]
+    await inbox.until_health(Health.READY)
+    mattermost.events.skips = 1
+    for text in ("never sent", "after it"):
+        await mattermost.say(text)
+    while "after it" not in texts:
+        texts.append((await inbox.message()).text)
+    assert "never sent" in texts
 
 
 @pytest.mark.requirement("channels_mattermost.failures")
