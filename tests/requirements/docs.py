@@ -8,4 +8,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "issue 2 item 2",
         "The short client printed in the developer pages streams an answer from a real daemon.",
     ),
+    Requirement(
+        "docs.channel-sentences",
+        "issue 7 item 7",
+        "What the operator's pages quote of `status` and `doctor` about a channel is what they"
+        " say.",
+    ),
 )

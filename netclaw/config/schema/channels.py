@@ -36,11 +36,15 @@ class Channel(Section):
 
     enabled: bool = Field(False, description="Connect to this channel.")
     bot_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
-    default_channel_id: Text | None = Field(None, description="Channel for messages without one.")
-    allowed_channel_ids: tuple[Text, ...] = Field(
-        (), description="Channels that are served; empty serves the default channel alone."
+    default_channel_id: Text | None = Field(
+        None, description="One more channel that is served, by its id."
     )
-    allowed_user_ids: tuple[Text, ...] = Field((), description="If not empty: only these people.")
+    allowed_channel_ids: tuple[Text, ...] = Field(
+        (), description="Channels that are served, by id; empty: the default channel alone."
+    )
+    allowed_user_ids: tuple[Text, ...] = Field(
+        (), description="If not empty: only these people, by id."
+    )
     allow_direct_messages: bool = Field(False, description="Serve direct messages.")
     channel_audiences: dict[Text, AudienceChoice] = Field(
         default_factory=dict, description='Audience by channel id; "dm" is for direct messages.'
@@ -60,7 +64,9 @@ class Slack(Channel):
 
     app_token: Secret | None = Field(None, description="Set it with `netclaw secrets set`.")
     socket_mode: Literal[True] = Field(True, description="The only mode there is.")
-    default_channel_name: Text | None = Field(None, description="Resolved to an id when saved.")
+    default_channel_name: Text | None = Field(
+        None, description="Read and not used: set DefaultChannelId."
+    )
     api_base_url: WebAddress | None = Field(
         None, description="Another server, such as a local one."
     )
