@@ -34,6 +34,7 @@ RESUMES_IN_S = 60.0
 """More than so many are left to the host, which waits longer every time."""
 MARGIN_MS = 10_000
 """Posts of so long before the newest one that was seen are asked for too: posts may come late."""
+MOST_PRESSES = 1000
 ATTEMPTS = 5
 SHORTEST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 30.0
@@ -67,6 +68,8 @@ class Stream:
         self._who_am_i = who_am_i
         self._ping_s = ping_s
         self._resume = Resume()
+        self._presses: deque[Incoming] = deque(maxlen=MOST_PRESSES)
+        """What was taken and not given yet when a call of `events` ended."""
         self._line: _Line | None = None
 
     @property
@@ -76,12 +79,14 @@ class Stream:
 
     async def events(self) -> AsyncGenerator[Incoming, None]:
         """See `Driver.events`; a connection that can be resumed is, inside."""
-        line = _Line(self._client, self._places, self._resume, ping_s=self._ping_s)
+        line = _Line(self._client, self._places, self._resume, self._presses, ping_s=self._ping_s)
         before, self._line = self._line, line
         try:
             if before is not None:
                 await before.close()
             await line.connect(await self._who_am_i())
+            while self._presses:
+                line.put(self._presses.popleft())
             while True:
                 item = await line.next()
                 if item is not None:
@@ -112,10 +117,19 @@ class Stream:
 class _Line:
     """The connections of one call of `events`, one at a time."""
 
-    def __init__(self, client: Client, places: Places, resume: Resume, *, ping_s: float) -> None:
+    def __init__(
+        self,
+        client: Client,
+        places: Places,
+        resume: Resume,
+        presses: deque[Incoming],
+        *,
+        ping_s: float,
+    ) -> None:
         self._client = client
         self._places = places
         self._resume = resume
+        self._presses = presses
         self._ping_s = ping_s
         self._me = Self(user_id="", username="")
         self._found: asyncio.Queue[_Item] = asyncio.Queue()
@@ -197,14 +211,16 @@ class _Line:
         self.health = Health.DISCONNECTED
 
     def _leave_rest(self) -> None:
-        """Posts that nobody read any more are those of the next call: the server counts them as
-        sent."""
+        """What nobody read any more is the next call's: the server counts posts as sent, and
+        whoever pressed was told that it is taken."""
         for post in self._held or ():
             self._miss(post)
         self._held = None
         while not self._found.empty():
             item = self._found.get_nowait()
-            if not isinstance(item, Incoming | tuple):
+            if isinstance(item, Incoming):
+                self._presses.append(item)
+            elif not isinstance(item, tuple):
                 self._miss(item)
 
     def _miss(self, post: Json) -> None:

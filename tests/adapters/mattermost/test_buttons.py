@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 import aiohttp
@@ -36,7 +36,7 @@ from netclaw.adapters.mattermost.settings import ACTION_PATH, Settings
 from tests.adapters.mattermost.rig import buttons_at, free_port, make_driver
 from tests.adapters.rig import PATIENCE_S, Inbox, open_driver, open_inbox
 from tests.fakes.mattermost import MattermostServer
-from tests.fakes.mattermost_store import BEN
+from tests.fakes.mattermost_store import ANN, BEN
 
 SECRET = "a bot token"
 SHORT_S = 0.2
@@ -155,6 +155,14 @@ async def ask(
     return thread, await driver.post(post)
 
 
+async def click_among_posts(inbox: Inbox) -> Clicked:
+    """The next press, whatever was said before it."""
+    while True:
+        event = (await inbox.next()).event
+        if isinstance(event, Clicked):
+            return event
+
+
 @pytest.mark.requirement("channels_mattermost.forged")
 async def test_the_listener_refuses_rubbish_and_the_button_still_works(
     mattermost: MattermostServer, pressed: MattermostDriver, port: int
@@ -229,6 +237,27 @@ async def test_a_call_that_does_not_come_keeps_no_connection(port: int, begun: s
     finally:
         await callback.close()
     assert answer.startswith(b"HTTP/1.1 408" if begun.endswith("{") else b"")
+
+
+@pytest.mark.requirement("channels_mattermost.buttons")
+async def test_a_press_that_was_taken_is_not_lost_with_the_connection(
+    mattermost: MattermostServer, pressed: MattermostDriver
+) -> None:
+    async with open_inbox(pressed) as inbox:
+        thread, post_id = await ask(pressed, inbox, mattermost)
+    events = pressed.events()
+    assert isinstance(events, AsyncGenerator)
+    reading = asyncio.ensure_future(anext(events))
+    async with asyncio.timeout(PATIENCE_S):
+        while pressed.health() is not Health.READY:
+            await asyncio.sleep(0.01)
+        await mattermost.say("hello")
+        await reading
+    assert await mattermost.press(post_id, ONCE.token) == (200, {})
+    await events.aclose()
+    async with open_inbox(pressed) as inbox:
+        clicked = await click_among_posts(inbox)
+    assert clicked == Clicked(token=ONCE.token, sender_id=ANN, post_id=post_id, thread=thread)
 
 
 @pytest.mark.requirement("channels_mattermost.buttons")
