@@ -82,7 +82,7 @@ TimeSpan = Annotated[
 
 def _web_address(value: str) -> str:
     if not _is_web_address(value):
-        raise ValueError("an address like http://127.0.0.1:8080/v1")
+        raise ValueError("an address like https://host.example or http://127.0.0.1:8080/v1")
     if "@" in urlsplit(value).netloc:
         raise ValueError("an address without a name and password; store those as a secret")
     return value
