@@ -147,7 +147,11 @@ def test_a_fault_in_the_environment_names_the_variable(temp: TempHome) -> None:
         ('{"Daemon": {"DrainSeconds": 31}}', "DrainSeconds must not be longer", ""),
         ('{"Storage": {"TimeoutSeconds": 1e400}}', "must be a finite number", ""),
         ('{"Telemetry": {"Otlp": {"Endpoint": "nowhere"}}}', "must be an address like", ""),
-        ('{"Mattermost": {"ServerUrl": "chat"}}', "must be an address like https://host.ex", ""),
+        (
+            '{"Mattermost": {"ServerUrl": "chat"}}',
+            "must be an address like https://host.example",
+            "",
+        ),
         ('{"Discord": {"GatewayUrl": "http://x"}}', "must be an address like wss", ""),
         ('{"Session": {"IdleTimeout": "x", "NoProgressTimeoutSeconds": 0}}', "1 more value", ""),
         ("[]", "must hold one object", ""),
