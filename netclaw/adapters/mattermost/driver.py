@@ -125,7 +125,7 @@ class MattermostDriver:
         await self._posts.remove(post_id)
 
     async def set_status(self, thread: Thread, text: str) -> None:
-        """See `Driver`: Mattermost shows no sign of work that a bot sets."""
+        """See `Driver`: no sign of work is set here."""
 
     async def set_title(self, thread: Thread, title: str) -> None:
         """See `Driver`: Mattermost's threads have no names."""
