@@ -29,10 +29,10 @@ async def test_a_real_model_streams_a_real_answer(model: ModelClient) -> None:
 
 @pytest.mark.requirement("models.embedded-model")
 async def test_the_output_limit_is_told(model: ModelClient) -> None:
-    request = ModelRequest(messages=(said("Count to one hundred."),), max_output_tokens=4)
+    request = ModelRequest(messages=(said("Tell a long story of a ship."),), max_output_tokens=2)
     finished = (await hear(model, request)).finished
     assert finished.finish is FinishReason.LENGTH
-    assert finished.usage.output_tokens == 4
+    assert finished.usage.output_tokens == 2
 
 
 @pytest.mark.requirement("models.context-overflow")
