@@ -27,9 +27,10 @@ def waiting(short_tmp: Path) -> Iterator[subprocess.Popen[bytes]]:
     os.close(read_fd)
     yield process
     # Killing the outer process alone may leave the inner one behind: that is what this is about.
-    kill_leftovers(str(home))
+    # After its end, because it may have been about to start it.
     process.kill()
     process.wait()
+    kill_leftovers(str(home))
     os.close(write_fd)
 
 
