@@ -22,6 +22,7 @@ from tests.process.checks import processes_with
 from tests.process.world import World
 from tests.soak.check import Verdict, check_home
 from tests.soak.evidence import Evidence
+from tests.soak.link import CutOffError, RefusedError, again, ask
 from tests.soak.people import Adapter, Guests, Recorder, Talker
 from tests.soak.providers import Provider
 from tests.soak.replay_check import check_replays
@@ -170,11 +171,19 @@ class Soak:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
         async with asyncio.timeout(SETTLE_S):
-            while (await world.peer.status()).outbox_waiting:
+            while await self._waiting(world):
                 await adapter.post_some()
         self._count(trouble, guests, talkers)
         assert await world.stop() == 0, f"the daemon stopped badly: {world.log[-2000:]}"
         await trouble.until_no_tool()
+
+    async def _waiting(self, world: World) -> bool:
+        """Whether replies wait to be posted; the last edit's restart may come as late as this."""
+        try:
+            return bool((await ask(world.peer.status)).outbox_waiting)
+        except (CutOffError, RefusedError):
+            await again(world)
+            return True
 
     async def _settle(self, world: World, trouble: Trouble) -> None:
         """No more trouble: whatever was acknowledged is answered or reported now."""
