@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from netclaw.adapters.discord.client import DiscordClient
 from netclaw.adapters.discord.failures import THREAD_EXISTS, UNKNOWN_CHANNEL, has_code
 from netclaw.adapters.discord.payloads import is_one_place
-from netclaw.adapters.driver import Place, Received, RefusedFailure, Thread
+from netclaw.adapters.driver import DriverFailure, Place, Received, RefusedFailure, Thread
 
 NAME = "netclaw"
 """Of a thread about which nothing is known."""
@@ -28,6 +29,8 @@ class Threads:
         """What a thread will be called, by the message that it will begin with."""
         self._titles: dict[str, str] = {}
         """What threads were called last by us: Discord takes two new names in ten minutes."""
+        self._wanted: dict[str, str] = {}
+        """Titles that came before their threads."""
 
     def note(self, received: Received) -> None:
         """A message may begin a thread."""
@@ -67,13 +70,21 @@ class Threads:
         await self._type(thread.channel_id)
 
     async def rename(self, thread: Thread, title: str) -> None:
-        """Name a thread, now or when it is made."""
+        """Name a thread, now or when it is made.
+
+        Whether it is there, Discord is asked: a message that comes again looks like one without.
+        """
         name = name_of(title, NAME_LIMIT)
         if is_one_place(thread) or self._titles.get(thread.thread_id) == name:
             return
-        if thread.thread_id in self._names:
-            self._names[thread.thread_id] = name
+        before = self._titles.get(thread.thread_id)
+        if await self._is_renamed(thread, name):
             return
+        if self._titles.get(thread.thread_id) == before or not await self._is_renamed(thread, name):
+            _keep(self._wanted, thread.thread_id, name)
+
+    async def _is_renamed(self, thread: Thread, name: str) -> bool:
+        """Give an existing thread a name; False if it is not there."""
         try:
             await self._client.ask(
                 "PATCH", "/channels/{channel_id}", channel_id=thread.thread_id, body={"name": name}
@@ -81,17 +92,18 @@ class Threads:
         except RefusedFailure as failure:
             if not has_code(failure, UNKNOWN_CHANNEL):
                 raise
-            _keep(self._names, thread.thread_id, name)
-            return
+            return False
         _keep(self._titles, thread.thread_id, name)
+        return True
 
     async def make(self, thread: Thread, title: str = "") -> None:
         """Make a message's thread; one that is there is fine."""
         if is_one_place(thread):
             return
-        name = (
+        name = self._wanted.get(thread.thread_id) or (
             name_of(title, FIRST_NAME_LIMIT) if title else self._names.get(thread.thread_id, NAME)
         )
+        is_named = True
         try:
             await self._client.ask(
                 "POST",
@@ -103,8 +115,15 @@ class Threads:
         except RefusedFailure as failure:
             if not has_code(failure, THREAD_EXISTS):
                 raise
+            is_named = False
         self._names.pop(thread.thread_id, None)
-        _keep(self._titles, thread.thread_id, name)
+        if is_named:
+            _keep(self._titles, thread.thread_id, name)
+        wanted = self._wanted.pop(thread.thread_id, "")
+        if wanted and not (is_named and wanted == name):
+            # It came while the thread was being made, or somebody else had made it.
+            with contextlib.suppress(DriverFailure):  # a name that nothing depends on
+                await self._is_renamed(thread, wanted)
 
     async def _type(self, channel_id: str) -> None:
         await self._client.ask("POST", "/channels/{channel_id}/typing", channel_id=channel_id)

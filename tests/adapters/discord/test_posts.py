@@ -50,6 +50,45 @@ async def test_a_title_that_comes_before_the_thread_is_its_name(
 
 
 @pytest.mark.requirement("channels_discord.threads")
+async def test_a_title_that_comes_while_the_thread_is_made_is_its_name(
+    server: DiscordServer, driver: DiscordDriver, inbox: Inbox
+) -> None:
+    root = await server.say("hello")
+    thread = (await inbox.message()).thread
+    post = driver.post(Post(thread=thread, key="1.0", text="x"))
+    await asyncio.gather(post, driver.set_title(thread, "Meanwhile"))
+    assert server.store.channels[root.id]["name"] == "Meanwhile"
+
+
+@pytest.mark.requirement("channels_discord.threads")
+async def test_a_message_that_comes_again_takes_no_title_from_its_thread(
+    server: DiscordServer, driver: DiscordDriver, inbox: Inbox
+) -> None:
+    root = await server.say("hello")
+    thread = (await inbox.message()).thread
+    await driver.post(Post(thread=thread, key="1.0", text="x"))
+    await server.put(root)
+    while (await inbox.message()).is_own:
+        continue
+    await driver.set_title(thread, "Later")
+    assert server.store.channels[root.id]["name"] == "Later"
+    await driver.post(Post(thread=thread, key="2.0", text="y"))
+    assert server.store.channels[root.id]["name"] == "Later"
+
+
+@pytest.mark.requirement("channels_discord.threads")
+async def test_a_thread_that_somebody_made_before_us_gets_the_title_that_waited(
+    server: DiscordServer, driver: DiscordDriver, inbox: Inbox
+) -> None:
+    root = await server.say("hello")
+    thread = (await inbox.message()).thread
+    await driver.set_title(thread, "Early")
+    server.store.open_thread(CHANNEL, root.id, "theirs")
+    await driver.post(Post(thread=thread, key="1.0", text="x"))
+    assert server.store.channels[root.id]["name"] == "Early"
+
+
+@pytest.mark.requirement("channels_discord.threads")
 async def test_a_thread_that_somebody_made_meanwhile_is_used(
     server: DiscordServer, driver: DiscordDriver, inbox: Inbox
 ) -> None:
