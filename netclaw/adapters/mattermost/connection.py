@@ -130,14 +130,15 @@ class Connection:
                 heartbeat=self._ping_s,
                 max_msg_size=LARGEST,
             )
-            self._reading = asyncio.create_task(self._read(self._socket), name="events")
+            reading = asyncio.create_task(self._read(self._socket), name="events")
+            self._reading = reading
             # Where the header with the token did not come through, this is what counts; elsewhere
             # the server passes over it.
             await self._say(
                 _CHALLENGE, "authentication_challenge", {"token": self._client.settings.token}
             )
             await self._say(_PING, "ping", {})
-            await self._until_answered()
+            await self._until_answered(reading)
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError):
             # A TimeoutError is an OSError too; spelled out because it is the answer's.
             raise TransientFailure("Mattermost's event connection cannot be made.") from None
@@ -174,9 +175,7 @@ class Connection:
         if self._socket is not None:
             await self._socket.send_json({"seq": number, "action": action, "data": data})
 
-    async def _until_answered(self) -> None:
-        reading = self._reading
-        assert reading is not None  # noqa: S101 - made by the caller
+    async def _until_answered(self, reading: asyncio.Task[None]) -> None:
         answered = asyncio.create_task(self._answered.wait())
         try:
             await asyncio.wait(
