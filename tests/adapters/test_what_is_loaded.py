@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.loading import loaded
 
 LARGE = (
     *("apsw", "discord", "mcp", "netclaw.config", "netclaw.session_proc", "netclaw.store"),
@@ -15,11 +14,4 @@ LARGE = (
 
 @pytest.mark.requirement("channel_host.process")
 def test_the_host_brings_no_library_of_a_platform_and_no_part_of_the_daemon() -> None:
-    program = (
-        "import netclaw.adapters.process, sys;"
-        f" print([name for name in {LARGE!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert loaded("netclaw.adapters.process", LARGE) == []

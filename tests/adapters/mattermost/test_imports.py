@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.loading import loaded
 
 OTHERS = (
     *("apsw", "discord", "netclaw.config", "netclaw.supervisor", "pydantic", "requests"),
@@ -15,11 +14,4 @@ OTHERS = (
 
 @pytest.mark.requirement("channels_mattermost.memory")
 def test_the_driver_loads_no_library_of_another_channel() -> None:
-    program = (
-        "import netclaw.adapters.process, netclaw.adapters.mattermost, sys;"
-        f" print([name for name in {OTHERS!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert loaded("netclaw.adapters.process, netclaw.adapters.mattermost", OTHERS) == []
